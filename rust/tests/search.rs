@@ -34,6 +34,7 @@ impl Counters {
             processes: counters + usize::from(tell),
             monitors: 0,
             network,
+            capacity: None,
             lossy: false,
             losses: None,
             duplications: None,
@@ -79,7 +80,8 @@ impl Model for Counters {
     }
 
     fn initial(&self) -> Result<Initial> {
-        Ok(Initial { locals: vec![self.local(0); self.shape.processes], ..Initial::default() })
+        let start = || vec![Outcome::new(self.local(0), vec![], vec![], RareEffects::default())];
+        Ok(Initial { processes: (0..self.shape.processes).map(|_| start()).collect(), monitors: vec![] })
     }
 
     fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
@@ -195,7 +197,7 @@ fn breadth_first_finds_the_shortest_run_and_rebuilds_it() {
         let (tables, control) = search(Counters::new(3, 7, true, Network::Bag), Strategy::Bfs, options);
         let finding = &control.findings()[0];
         assert_eq!(finding.depth, 21);
-        let steps = path::to(&tables, &control, finding.fingerprint).unwrap().unwrap();
+        let steps = path::to(&tables, &control, finding.fingerprint).unwrap().unwrap().steps;
         assert_eq!(steps.len(), 21);
         assert_eq!(steps.last().unwrap().fingerprint, finding.fingerprint);
     }
@@ -207,7 +209,7 @@ fn a_random_walk_knows_its_run() {
     let (tables, control) = search(Counters::new(2, 3, false, Network::Bag), Strategy::Random, options);
     let run = control.findings()[0].run.clone().unwrap();
     assert_eq!(run.len(), 7);
-    assert_eq!(path::along(&tables, &run).unwrap().unwrap().len(), 6);
+    assert_eq!(path::along(&tables, &run).unwrap().unwrap().steps.len(), 6);
 }
 
 #[test]

@@ -131,6 +131,11 @@ class Store:
     def monitor(self, id: int, /) -> bytes: ...
     def inbox(self, id: int, /) -> list[tuple[int, int, bytes]]:
         """Pending messages as (message id, sender, content)."""
+    def sample(self) -> list[tuple[int, int, int, int]]:
+        """A sample of the local states with their inboxes, in the order in which they were met.
+
+        Each is its number, the process, the local state and the inbox.
+        """
 
 @final
 class Transition:
@@ -187,6 +192,9 @@ class Counters:
 
     @property
     def states(self) -> int: ...
+    @property
+    def cut_states(self) -> int:
+        """States outside of the bound of the search, which are not among the states."""
     @property
     def transitions(self) -> int: ...
     @property
@@ -255,6 +263,12 @@ class SearchReport:
     @property
     def passes(self) -> int: ...
     @property
+    def exits(self) -> list[tuple[int | None, int | None, int]]:
+        """Where steps led out of the bound of the search: process, handler, and the number of states.
+
+        A fault has no handler. Initial states outside of the bound have neither.
+        """
+    @property
     def given_up(self) -> str | None:
         """Why partial-order reduction was given up."""
     @property
@@ -270,10 +284,10 @@ class LivenessReport:
     @property
     def states(self) -> SearchReport: ...
     @property
-    def lassos(self) -> list[tuple[list[Transition], list[Transition]] | None]:
-        """Per automaton a fair run that it accepts: the steps to a loop, and those of the loop."""
+    def lassos(self) -> list[tuple[list[int], list[Transition], list[Transition]] | None]:
+        """Per automaton a fair run that it accepts: the initial state, the steps to a loop, and those of the loop."""
     @property
-    def refined(self) -> list[tuple[str, tuple[list[Transition], list[Transition]]] | None]:
+    def refined(self) -> list[tuple[str, tuple[list[int], list[Transition], list[Transition]]] | None]:
         """Per refinement how a run violates it (initial, step or stuttering), and its steps, as for automata."""
     @property
     def stays(self) -> bool:
@@ -297,6 +311,8 @@ class Engine:
         processes: int,
         monitors: int,
         network: str,
+        capacity: int | None,
+        drops: bool,
         lossy: bool,
         losses: int | None,
         duplications: int | None,
@@ -334,7 +350,8 @@ class Engine:
     @property
     def symmetry_sampled(self) -> bool:
         """The audit of a declared symmetry left images out, because there are too many."""
-    def initial(self) -> list[int]: ...
+    def initial(self) -> list[tuple[list[int], int]]:
+        """The distinct initial states, each with the number of the first combination of choices that leads to it."""
     def successors(self, state: Sequence[int], /) -> list[Transition]: ...
     def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:
         """Of a state: local ids, inbox ids, monitor ids, budgets."""
@@ -366,8 +383,11 @@ class Engine:
         With `safety`, properties of states are decided on the way, and a violation ends the search. Then check refinements:
         each is a `plait.check.live.refinement.Refining`, with the fairness of the System.
         """
-    def path(self, fingerprint: int, run: Sequence[int] | None = None) -> list[Transition] | None:
-        """The run to a state that the last search visited; along these fingerprints, if they are given."""
+    def path(self, fingerprint: int, run: Sequence[int] | None = None) -> tuple[list[int], list[Transition]] | None:
+        """The run to a state that the last search visited; along these fingerprints, if they are given.
+
+        It is the initial state and the transitions.
+        """
 
     def stubborn(self, state: Sequence[int], /) -> list[int]:
         """The processes whose transitions partial-order reduction takes here, as in the last search; all without it."""

@@ -164,9 +164,6 @@ def test_quorums_that_can_never_be() -> None:
 
 
 def test_beginnings() -> None:
-    def chooses(self: Any) -> None:
-        self.age = self.choose([1, 2])
-
     def spawns(self: Any) -> None:
         self.spawn(Child)
 
@@ -176,7 +173,7 @@ def test_beginnings() -> None:
     def raises(self: Any) -> None:
         self.age = 1 // 0
 
-    for start in (chooses, spawns, fails, raises):
+    for start in (spawns, fails, raises):
         cls = types.new_class("Early", (Child,), {}, lambda body, start=start: body.update(start=init(start)))
         explained(lambda cls=cls: check(System([cls()], spare={Child: 1})), "Early.start")
 

@@ -66,14 +66,14 @@ def by_ends(made: Drawn, kind: str) -> tuple[Formula, bool]:
     yes, goal = runs.truth(p), runs.truth(q)
     match kind:
         case "eventually":
-            without = runs.reach({runs.start}, everywhere - yes)
+            without = runs.reach({*runs.starts}, everywhere - yes)
             return F(p), not any(runs.ends(without))
         case "always_eventually":
-            return G(F(p)), not any(not end & yes for end in runs.ends(runs.reach({runs.start}, everywhere)))
+            return G(F(p)), not any(not end & yes for end in runs.ends(runs.reach({*runs.starts}, everywhere)))
         case "persists":
-            return F(G(p)), not any(end - yes for end in runs.ends(runs.reach({runs.start}, everywhere)))
+            return F(G(p)), not any(end - yes for end in runs.ends(runs.reach({*runs.starts}, everywhere)))
         case _:
-            asked = runs.reach({runs.start}, everywhere) & yes - goal
+            asked = runs.reach({*runs.starts}, everywhere) & yes - goal
             return G(p >> F(q)), not any(runs.ends(runs.reach(asked, everywhere - goal)))
 
 

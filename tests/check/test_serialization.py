@@ -25,7 +25,7 @@ def system() -> System:
 def ends(runner: Runner) -> list[Sequence[int]]:
     """The states in which nothing is left to do, in the order of the driver's choices."""
     seen: dict[int, Sequence[int]] = {}
-    queue = [runner.engine.initial()]
+    queue: list[Sequence[int]] = [state for state, _ in runner.engine.initial()]
     for state in queue:
         for transition in runner.engine.successors(state):
             if transition.fingerprint not in seen:

@@ -35,7 +35,7 @@ from tests.oracle import symmetric_systems as symmetric
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.orbits import Orbits, image, multisets, orbits, permutations
 from tests.oracle.relation import initial
-from tests.support.agreement import check_traces
+from tests.support.agreement import check_traces, expected
 from tests.support.configurations import WAYS, Way, fingerprints, run, violated, ways
 
 RANDOM = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -54,7 +54,7 @@ def compare(
     assert violated(verdict) == truth.violated
     assert stats.terminal_states == there.terminal
     assert stats.states == there.states if reduce == "symmetry" else stats.states <= there.states
-    assert verdict.status == ("violated" if truth.violated else "holds")
+    assert verdict.status == expected(truth)
     check_traces(system, verdict, truth, shortest=way.search == "bfs" and reduce == "symmetry")
     return verdict
 

@@ -76,7 +76,7 @@ def engine_graph(runner: Runner) -> tuple[list[Local], list[tuple[Local, str, Lo
         sender, receiver = (runner.tabulation.local_value(i, locals_[i])[1] for i in (0, 1))
         return local(sender, receiver)
 
-    start = runner.engine.initial()
+    ((start, _),) = runner.engine.initial()
     seen = {runner.engine.fingerprint(start): fields(start)}
     queue, edges = [start], []
     for state in queue:  # grows while it is read

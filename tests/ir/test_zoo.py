@@ -13,7 +13,7 @@ from plait.ir.lower import Lowered, lower
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.loader import load
-from plait.model.system import System, with_properties
+from plait.model.system import System
 from tests.ir.models import EXAMPLES, ROOT, ZOO, variants
 
 IN_PYTHON: dict[str, str] = {}
@@ -21,7 +21,7 @@ IN_PYTHON: dict[str, str] = {}
 
 
 def lowered(system: System) -> Lowered:
-    return lower(with_properties(system, flattened(system.properties)), Codec(Pid).encode)
+    return lower(flattened(system, system.properties), Codec(Pid).encode)
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -7,7 +7,7 @@ from typing import Any
 
 from plait import System
 from tests.oracle.explorer import Exploration
-from tests.oracle.relation import initial, is_for, make_message, make_process, successors, thaw
+from tests.oracle.relation import initial_states, is_for, make_message, make_process, successors, thaw
 
 Place = tuple[str, str]
 
@@ -24,12 +24,12 @@ def coverage(system: System, explored: Exploration) -> Seen:
     """What all states do."""
     seen = Seen()
     names = [cls.__name__ for cls in system.classes]
-    state = initial(system)
     for index, process in enumerate(system.processes):
         for handler in (h for h in process.__plait_handlers__ if h.kind == "init"):
             seen.steps.setdefault((names[index], handler.name), set()).add(index)
-    for index, slot in enumerate(state.slots):
-        seen.sent |= {(type(thaw(message)).__name__, names[index]) for _, message in slot.inbox}
+    for state in initial_states(system):
+        for index, slot in enumerate(state.slots):
+            seen.sent |= {(type(thaw(message)).__name__, names[index]) for _, message in slot.inbox}
     for state in explored.seen:
         for index, slot in enumerate(state.slots):
             if slot.status == "up":

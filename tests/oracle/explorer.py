@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plait import Property, System
 from plait.model.view import View
-from tests.oracle.relation import State, counts, initial, make, make_message, successors
+from tests.oracle.relation import State, counts, initial_states, make, make_message, successors
 
 
 class Result(NamedTuple):
@@ -18,7 +18,7 @@ class Result(NamedTuple):
 
 
 class Exploration(NamedTuple):
-    seen: dict[State, int]  # all reachable states, with their distance from the initial one
+    seen: dict[State, int]  # all reachable states within the bound, with their distance from the nearest initial one
     states: int
     depth: int
     transitions: int
@@ -27,21 +27,23 @@ class Exploration(NamedTuple):
     violated: set[str]
     complete: bool
     ends: list[State]  # the terminal ones
+    outside: int  # the states outside of the bound: they are checked, but not expanded
     __repr__ = lambda self: f"Exploration({self.states} states, {self.transitions} transitions)"  # noqa: E731
 
 
 def explore(system: System, *, limit: float = math.inf, until: str | None = None) -> Exploration:
     """Search all states breadth first, and give up beyond a limit, or when the length for a property is known."""
-    start, transitions, ends = initial(system), 0, list[State]()
+    starts, transitions, ends = initials(system), 0, list[State]()
     # Temporal properties are in tests/oracle/lassos.py, refinements in tests/oracle/refinement.py.
     properties = [p for p in system.properties if p.kind not in ("temporal", "refinement")]
-    seen, queue, lengths = {start: 0}, [start], dict[str, int]()
+    seen, queue, lengths, outside = dict.fromkeys(starts, 0), list(starts), dict[str, int](), set[State]()
     for state in queue:  # grows while it is read: first in, first out
-        depth, moves = seen[state], list(successors(system, state))
-        terminal = not any(counts(system, t) and t.state != state for t in moves)
+        view = view_of(system, state)
+        outside |= {state} if system.within is not None and not is_true(system.within, view) else set()
+        depth, moves = seen[state], [] if state in outside else list(successors(system, state))
+        terminal = state not in outside and not any(counts(system, t) and t.state != state for t in moves)
         transitions += len(moves)
         ends += [state] if terminal else []
-        view = view_of(system, state)
         for prop in properties:
             asked = terminal or prop.kind != "final"
             if asked and is_true(prop, view) == (prop.kind == "reachable"):
@@ -56,10 +58,20 @@ def explore(system: System, *, limit: float = math.inf, until: str | None = None
                 seen[t.state] = depth + 1
                 queue.append(t.state)
     kinds = {"assertions": "always", "no_exceptions": "always", **{p.name: p.kind for p in properties}}
-    results = {n: Result(k, lengths.get(n), (n not in lengths) == (k == "reachable")) for n, k in kinds.items()}
-    violated, size, depth = {n for n, r in results.items() if r.violated}, len(seen), max(seen.values())
-    complete = size <= limit and until not in lengths
-    return Exploration(seen, size, depth, transitions, len(ends), results, violated, complete, ends)
+    missing = {n: k == "reachable" and not outside for n, k in kinds.items()}  # what no state shows may be outside
+    results = {
+        n: Result(k, lengths.get(n), missing[n] if n not in lengths else k != "reachable") for n, k in kinds.items()
+    }
+    complete = len(seen) <= limit and until not in lengths
+    seen = {state: depth for state, depth in seen.items() if state not in outside}
+    violated, size, depth = {n for n, r in results.items() if r.violated}, len(seen), max(seen.values(), default=0)
+    return Exploration(seen, size, depth, transitions, len(ends), results, violated, complete, ends, len(outside))
+
+
+def initials(system: System) -> list[State]:
+    """The initial states that `initially` allows."""
+    allowed = system.initially
+    return [state for state in initial_states(system) if allowed is None or evaluate(system, state, allowed)]
 
 
 def evaluate(system: System, state: State, prop: Property) -> bool:

@@ -32,7 +32,7 @@ class Runs:
 
     def __init__(self, system: System, truth: Exploration, assumed: Sequence[Fairness]) -> None:
         self.system, self.assumed = system, assumed
-        self.start = next(iter(truth.seen))
+        self.starts = [state for state, depth in truth.seen.items() if depth == 0]
         self.edges: dict[State, list[Edge]] = {}
         self.silent: dict[State, frozenset[Any]] = {}  # the classes of steps that change nothing
         for state in truth.seen:
@@ -82,10 +82,10 @@ class Runs:
 
     def lassos(self, length: int) -> Iterator[tuple[list[State], int]]:
         """All fair lassos of so many states: the states, and where the loop begins. The edge back is the last one."""
-        stack: list[tuple[list[State], list[Edge]]] = [([self.start], [])]
+        stack: list[tuple[list[State], list[Edge]]] = [([start], []) for start in self.starts]
         while stack:
             states, edges = stack.pop()
-            for edge in self.edges[states[-1]]:
+            for edge in self.edges.get(states[-1], []):  # a state outside of the bound has none
                 for begin in (i for i, state in enumerate(states) if state == edge.target):
                     if self.is_fair(states[begin:], [*edges[begin:], edge]):
                         yield states, begin

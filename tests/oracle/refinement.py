@@ -8,18 +8,17 @@ from plait import System
 from plait.model.refinement import Refinement
 from tests.oracle.explorer import Exploration, view_of
 from tests.oracle.lassos import Runs
-from tests.oracle.relation import State, freeze_fields, initial, successors
+from tests.oracle.relation import State, freeze_fields, initial_states, successors
 
 
 def refined(system: System, truth: Exploration, prop: Refinement) -> str:
     """How a System violates a refinement, if it does: initial, step or stuttering; otherwise "holds"."""
     abstract = prop.abstract
     mapped = {state: image(system, prop, state) for state in truth.seen}
-    start = initial(abstract)
-    if mapped[next(iter(truth.seen))] != fields(start):
+    waiting = initial_states(abstract)
+    reached = {fields(start): start for start in waiting}
+    if any(depth == 0 and mapped[state] not in reached for state, depth in truth.seen.items()):
         return "initial"
-    reached = {fields(start): start}
-    waiting = [start]
     steps: set[tuple[Any, Any]] = set()
     for state in waiting:  # grows while it is read
         for t in successors(abstract, state):

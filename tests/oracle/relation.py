@@ -149,8 +149,16 @@ def edit(state: State, index: int, spend: int | None = None, **changes: Any) -> 
 def put(system: System, inbox: Inbox, entry: Entry) -> Inbox:
     if keeps(system) and entry in inbox:
         return inbox
+    if system.network.full == "drop" and is_full(system, inbox, entry[0]):
+        return inbox
     queues = system.network.kind == "fifo"  # sorting is stable: each sender's order stays
     return tuple(sorted((*inbox, entry), key=lambda e: (e[0], "" if queues else repr(e[1]))))
+
+
+def is_full(system: System, inbox: Inbox, sender: int) -> bool:
+    """Whether the channel from a sender has no room for another message."""
+    capacity = system.network.capacity
+    return capacity is not None and sum(entry[0] == sender for entry in inbox) >= capacity
 
 
 def keeps(system: System) -> bool:
@@ -205,23 +213,31 @@ def execute(
         after = edit(state, index, fields=freeze_fields(process), inbox=tuple(inbox))
         for slot, newborn in spawned.items():
             after = edit(after, slot, status="up", fields=freeze_fields(newborn))
+        possible, network = True, system.network
+        if network.full == "block" and network.capacity is not None:
+            counts = Counter(to for to, _ in sends)
+            if any(count > network.capacity for count in counts.values()):
+                raise ModelError(f"{handler.name} sends more than a channel holds")
         for to, message in sends:
             if after.slots[to].status != "crashed":
+                possible &= network.full == "drop" or not is_full(system, after.slots[to].inbox, index)
                 after = edit(after, to, inbox=put(system, after.slots[to].inbox, (index, message)))
         try:
-            for event in events:
+            for event in events if possible else ():
                 monitors = [make(type(m), fields) for m, fields in zip(system.monitors, after.monitors, strict=True)]
                 for monitor in monitors:
                     monitor.observe(system.pids[index], thaw(event))
                 after = after._replace(monitors=tuple(map(freeze_fields, monitors)))
-            yield Transition(kind, index, handler.name, consumed, tuple(choices), after, tuple(sends))
+            if possible:
+                yield Transition(kind, index, handler.name, consumed, tuple(choices), after, tuple(sends))
         except LookupError:  # what the monitors of the random systems raise
             yield Transition(kind, index, handler.name, consumed, tuple(choices), None, violates="no_exceptions")
     for branch in branches:
         yield from execute(system, state, index, handler, kind, consumed, branch)
 
 
-def initial(system: System) -> State:
+def initial_states(system: System) -> list[State]:
+    """All initial states: the @init methods run one after the other, each with every combination of its choices."""
     network, spares = system.network, len(system.classes) - len(system.processes)
     losses = (math.inf if network.losses is None else network.losses) if network.lossy else 0
     state = State(
@@ -229,11 +245,18 @@ def initial(system: System) -> State:
         tuple(map(freeze_fields, system.monitors)),
         (losses, network.duplications or 0, *(f.budget for f in system.faults)),
     )
+    states = [state]
     for index, process in enumerate(system.processes):
         for handler in (h for h in process.__plait_handlers__ if h.kind == "init"):
-            (started,) = execute(system, state, index, handler, "init")
-            assert started.state is not None
-            state = started.state
+            started = [t.state for state in states for t in execute(system, state, index, handler, "init")]
+            assert None not in started
+            states = started  # type: ignore[assignment]
+    return list(dict.fromkeys(states))
+
+
+def initial(system: System) -> State:
+    """The initial state of a system that has only one."""
+    (state,) = initial_states(system)
     return state
 
 

@@ -15,7 +15,7 @@ from plait.check.reduce.plan import plan
 from plait.kernel.verdict import Verdict
 from plait.model.system import System
 from tests.oracle.explorer import Exploration
-from tests.support.agreement import check_traces
+from tests.support.agreement import check_traces, expected
 
 
 class Way(NamedTuple):
@@ -80,8 +80,8 @@ def fingerprints(system: System, reduce: str, *, without: str | None = None) -> 
     """The fingerprints that a reduction gives to all reachable states: to all of each orbit, not only to one."""
     with leaving_out(*([without] if without else [])):
         engine = plan(system, Options(reduce=reduce)).runner(system).engine
-        waiting = [engine.initial()]
-        met = {tuple(waiting[0])}
+        waiting = [state for state, _ in engine.initial()]
+        met = {tuple(state) for state in waiting}
         for state in waiting:  # the list grows
             after = [t.state for t in engine.successors(state) if t.failure is None]
             waiting += [s for s in after if tuple(s) not in met and not met.add(tuple(s))]  # type: ignore[func-returns-value]
@@ -102,7 +102,7 @@ def agrees(verdict: Verdict, truth: Exploration) -> bool:
         violated(verdict) == truth.violated
         and stats.terminal_states == truth.terminal
         and stats.states <= truth.states
-        and verdict.bound is None
+        and verdict.limit is None
     )
 
 
@@ -112,6 +112,6 @@ def compare(system: System, truth: Exploration, way: Way) -> Verdict:
     assert violated(verdict) == truth.violated
     assert verdict.statistics.terminal_states == truth.terminal
     assert verdict.statistics.states <= truth.states
-    assert verdict.status == ("violated" if truth.violated else "holds")
+    assert verdict.status == expected(truth)
     check_traces(system, verdict, truth, shortest=False)
     return verdict

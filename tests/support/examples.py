@@ -53,6 +53,14 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("courier", {"assume": "everybody,messages"}, "the_request_is_answered"),
     ("courier", {"assume": "processes,messages,loss"}, "the_request_is_answered"),
     ("courier", {"assume": "everybody,loss"}, "the_request_is_answered"),
+    ("termination", {}, None),
+    ("termination", {"stain": False}, "never_too_early"),
+    ("alternating_bit", {}, None),
+    ("alternating_bit", {"most": 1}, None),
+    ("alternating_bit", {"careful": False}, "acknowledged_means_received"),
+    ("pending_work", {}, None),
+    ("pending_work", {"most": 1}, None),
+    ("pending_work", {"patient": False}, "never_too_early"),
 ]
 """File, parameters, and the property that is violated, if one is."""
 LARGE = {"consensus", "register"}

@@ -17,7 +17,7 @@ from plait.check.explain.replay import replay
 from plait.model.temporal import Formula
 from tests.oracle.cyclic_systems import Drawn
 from tests.oracle.lassos import Edge, Runs, holds_on
-from tests.oracle.relation import State, initial
+from tests.oracle.relation import State
 from tests.oracle.replay import agrees, matches, successors
 
 
@@ -28,7 +28,7 @@ def verdict(made: Drawn, formula: Formula, **options: Any) -> Verdict:
 
 def walk(made: Drawn, runs: Runs, trace: Any) -> tuple[list[State], list[Edge]]:
     """The states and edges of a reported run, found by the oracle."""
-    states, edges = [initial(made.system)], list[Edge]()
+    states, edges = [s for s in runs.starts if agrees(made.system, s, trace, trace.initial)][:1], list[Edge]()
     for event in trace.events:
         found = [
             t

@@ -13,8 +13,9 @@ use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Finding, Limit};
 use crate::search::layers::{self, BATCH, Batch, CHUNK, Layered, Origin};
 use crate::search::visited::Visited;
+use crate::system::initial::InitialState;
 use crate::system::model::{Fault, Result};
-use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::reads::{Changes, evaluate_properties, is_within};
 use crate::system::successors::View;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,18 +30,32 @@ const MOST_STATES: u32 = 1 << 31;
 /// Build the graph. States beyond the limits have no edges, and are not terminal.
 pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stubborn>) -> Result<Graph> {
     let control = labelling.control;
-    let initial = view.tables.initial()?;
-    let root = view.fingerprint(&initial);
-    let label = judge(view, labelling, &initial, root, Changes::EVERYWHERE, 0)?;
-    let mut graph = Graph::new(initial.len(), labelling.predicates.len() + labelling.spare)?;
-    graph.states.grow(1, initial.iter().copied().max().unwrap_or(0))?;
-    graph.states.set(0, &initial);
-    graph.labels.grow(1)?;
-    graph.labels.set(0, label << 1);
+    let mut graph = Graph::new(view.width, labelling.predicates.len() + labelling.spare)?;
     let numbering = Visited::new(control.options.memory, usize::MAX)?;
     let next = AtomicU32::new(0);
-    numbering.session(1, 0)?.number_or(root, &next);
-    control.visits.store(1, Relaxed);
+    let mut roots = Vec::new();
+    for InitialState { state, .. } in view.tables.initial()?.iter() {
+        let root = view.fingerprint(state);
+        // With symmetry, several may be one.
+        if !numbering.session(1, 0)?.number_or(root, &next).1 {
+            continue;
+        }
+        let label = judge(view, labelling, state, root, Changes::EVERYWHERE, 0)?;
+        graph.states.grow(roots.len() + 1, state.iter().copied().max().unwrap_or(0))?;
+        graph.states.set(roots.len(), state);
+        graph.labels.grow(roots.len() + 1)?;
+        graph.labels.set(roots.len(), label << 1);
+        if !is_within(view, control, state, Changes::EVERYWHERE, |p| control.record(Finding::of_state(p, root)))? {
+            graph.outside.insert(roots.len() as StateId);
+            control.note_outside(view.tables, None);
+        }
+        roots.push(root);
+    }
+    graph.roots = roots.len();
+    control.visits.store(roots.len().min(control.options.max_states) as u64, Relaxed);
+    if roots.len() > control.options.max_states {
+        control.stop_at(Limit::MaxStates);
+    }
     control.transitions.store(0, Relaxed);
 
     let tables = view.tables;
@@ -49,7 +64,7 @@ pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stub
     let mut others: Vec<View> = (1..count).map(|_| View::new(tables)).collect();
     let mut workers: Vec<Worker> = std::iter::once(view).chain(&mut others).map(Worker::new).collect();
     workers[0].stubborn = stubborn;
-    let frontier = Frontier { start: 0, end: 1, these: vec![root], next: Vec::new() };
+    let frontier = Frontier { start: 0, end: roots.len(), these: roots, next: Vec::new() };
     let mut builder = Builder { graph, frontier, labelling, numbering, next, round: 0..0, at: 0.into() };
     layers::run(tables, control, &mut builder, &mut workers)?;
 
@@ -120,6 +135,7 @@ impl<'v, 't> Layered<Worker<'v, 't>> for Builder<'_> {
         }
         let outputs: Vec<&RoundOutput> = workers.iter().map(|worker| &worker.output).collect();
         merge(&mut self.graph, &mut self.frontier, &outputs, self.round.clone(), !alone)?;
+        self.graph.outside.extend(outputs.iter().flat_map(|output| &output.outside));
         workers.iter_mut().for_each(Worker::begin);
         if self.round.end == self.frontier.end && self.round.end < self.graph.len() {
             self.frontier.advance();
@@ -179,6 +195,13 @@ impl<'v, 't> Worker<'v, 't> {
             self.state.clear();
             graph.states.read(id, &mut self.state);
             let mut processes = ALL;
+            if graph.outside.contains(&(id as StateId)) {
+                self.output.ends.push((self.output.targets.len() - begin) as u32);
+                if self.stubborn.is_some() {
+                    self.output.taken.push(ALL);
+                }
+                continue;
+            }
             if self.stubborn.is_some() {
                 processes = self.processes(round, id)?;
                 self.output.taken.push(processes);
@@ -195,7 +218,7 @@ impl<'v, 't> Worker<'v, 't> {
             self.output.ends.push((targets.len() - begin) as u32);
             met += summary.met;
             self.output.silent |= summary.silent;
-            let finding = |property| Finding { property, fingerprint, depth: 0, run: None };
+            let finding = |property| Finding::of_state(property, fingerprint);
             if summary.fails && safety {
                 // It is a violation, or a mistake of the model, which ends the search here.
                 let summary = view.for_each_successor(state, fingerprint, ALL, |_, _| {})?;
@@ -253,6 +276,11 @@ impl<'v, 't> Worker<'v, 't> {
             } else {
                 0
             };
+            let control = round.labelling.control;
+            if !is_within(view, control, state, changes, |p| control.record(Finding::of_state(p, fingerprint)))? {
+                output.outside.push(number);
+                control.note_outside(view.tables, Some((round.graph.component(parent, via.process as usize), via)));
+            }
             output.new.push(number);
             output.fingerprints.push(fingerprint);
             output.labels.push(label);
@@ -297,7 +325,7 @@ fn judge(
     let control = labelling.control;
     if labelling.safety {
         evaluate_properties(view, control, state, changes, false, |property| {
-            control.record(Finding { property, fingerprint, depth: 0, run: None });
+            control.record(Finding::of_state(property, fingerprint));
         })?;
     }
     for (bit, &predicate) in labelling.predicates.iter().enumerate() {
@@ -309,7 +337,7 @@ fn judge(
             view.audit_property(predicate, state, value, &control.reads)?;
         }
         if value.is_none() {
-            control.record(Finding { property: control.exception(), fingerprint, depth: 0, run: None });
+            control.record(Finding::of_state(control.exception(), fingerprint));
         }
         label = label & !(1 << bit) | u64::from(value == Some(true)) << bit;
     }

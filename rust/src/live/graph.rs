@@ -14,8 +14,10 @@ use crate::por::relations::{Relations, Rules};
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Por};
 use crate::system::model::Result;
+use crate::system::reads::{ReadSet, ReadSets};
 use crate::system::successors::{Successor, TransitionRef, View};
 use crate::util::mapped_array::MappedArray;
+use rustc_hash::FxHashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -36,6 +38,10 @@ pub struct Graph {
     pub silent: bool,
     /// The length of the longest of the shortest runs to states.
     pub depth: u32,
+    /// How many initial states there are. They come first.
+    pub(crate) roots: usize,
+    /// States outside of the bound of the search. They have no edges, and are not terminal.
+    pub(crate) outside: FxHashSet<StateId>,
 }
 
 /// What is looked at in each state.
@@ -65,17 +71,19 @@ impl Graph {
         // What the predicates read at first is a start.
         let initial = view.tables.initial()?;
         for &predicate in predicates {
-            view.evaluate(predicate, &initial, &control.reads)?;
+            view.evaluate(predicate, &initial[0].state, &control.reads)?;
         }
+        // The bound counts as a predicate: it is true in all states of a run that stays within it.
+        let watched: Vec<usize> = predicates.iter().copied().chain(control.within).collect();
+        let seen = || ReadSets { visible: control.reads.seen(&watched), bounds: ReadSet::default() };
         loop {
-            let read_set = control.reads.seen(predicates);
+            let read_sets = seen();
             let relations = view
                 .tables
-                .known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_set))?;
+                .known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_sets))?;
             let relations = Arc::new(relations);
             let graph = build(view, labelling, Some(Stubborn::new(relations.clone(), shape)))?;
-            let read_set = control.reads.seen(predicates);
-            if control.stopped() || view.tables.known_effects(|known| relations.covers(known, read_set)) {
+            if control.stopped() || view.tables.known_effects(|known| relations.covers(known, seen())) {
                 return Ok(graph);
             }
         }
@@ -93,13 +101,15 @@ impl Graph {
             taken: Vec::new(),
             silent: false,
             depth: 0,
+            roots: 0,
+            outside: FxHashSet::default(),
         })
     }
 
     /// Per state, the first that leads to it.
     fn parents(&self) -> Vec<StateId> {
         let mut parents = vec![StateId::MAX; self.len()];
-        parents[0] = 0;
+        (0..self.roots).for_each(|root| parents[root] = root as StateId);
         for id in 0..self.len() as StateId {
             for &target in self.targets(id) {
                 // Those that are less deep have lesser numbers.
@@ -114,7 +124,7 @@ impl Graph {
     /// A shortest run that ends with an edge: each step is a state and the number of its edge.
     pub fn path_by(&self, last: (StateId, u32)) -> Vec<(StateId, u32)> {
         let (parents, mut path) = (self.parents(), vec![last]);
-        while let Some(&(at, _)) = path.last().filter(|(at, _)| *at != 0) {
+        while let Some(&(at, _)) = path.last().filter(|(at, _)| *at as usize >= self.roots) {
             let parent = parents[at as usize];
             let edge = self.targets(parent).iter().position(|&target| target == at).expect("it leads there");
             path.push((parent, edge as u32));
@@ -130,7 +140,7 @@ impl Graph {
             let parents = parents.get_or_insert_with(|| self.parents());
             let mut at = (0..self.len() as StateId).find(|&id| view.fingerprint(&self.state(id)) == fingerprint)?;
             let mut run = vec![fingerprint];
-            while at != 0 {
+            while at as usize >= self.roots {
                 at = parents[at as usize];
                 run.push(view.fingerprint(&self.state(at)));
             }

@@ -13,19 +13,22 @@ use crate::util::bits::Bits;
 /// Each step is the state that it leaves and the number of its edge there.
 #[derive(Clone, Debug, Default)]
 pub struct Lasso {
+    /// The initial state that it begins with.
+    pub start: StateId,
     pub stem: Vec<(StateId, u32)>,
     /// Empty if the run ends in a terminal state.
     pub cycle: Vec<(StateId, u32)>,
 }
 
 impl Lasso {
-    /// The transitions of the stem and of the cycle.
+    /// The initial state, and the transitions of the stem and of the cycle.
     ///
     /// With symmetry, a state of the graph stands for its orbit, and where the run comes back to a state of the graph it may
     /// have come to another state of the orbit. It goes on, by the same steps but for the names, until it comes to a state
     /// where a round began; what came before the round belongs to the stem.
-    pub fn steps(&self, view: &mut View, graph: &Graph) -> Result<(Vec<Step>, Vec<Step>)> {
-        let mut run = Run { state: view.tables.initial()?, steps: Vec::new() };
+    pub fn steps(&self, view: &mut View, graph: &Graph) -> Result<(Vec<u32>, Vec<Step>, Vec<Step>)> {
+        let start = graph.state(self.start);
+        let mut run = Run { state: start.clone(), steps: Vec::new() };
         run.follow(view, graph, &self.stem)?;
         let mut rounds: Vec<(Vec<u32>, usize)> = Vec::new();
         let mut begin = run.steps.len();
@@ -38,7 +41,7 @@ impl Lasso {
             run.follow(view, graph, &self.cycle)?;
         }
         let cycle = run.steps.split_off(begin);
-        Ok((run.steps, cycle))
+        Ok((start, run.steps, cycle))
     }
 }
 
@@ -96,13 +99,14 @@ impl Product<'_, '_> {
         let enters = |product: &mut Self, node: Node| Ok(product.inside(node, component).is_some());
         let (stem, entry) =
             self.way(Bits::all(self.size()), &self.roots(), edges, enters)?.expect("the component was reached");
+        let start = self.parts(stem.first().map_or(entry, |&(node, _)| node)).0;
         let stem = stem.into_iter().map(|(node, edge)| (self.parts(node).0, edge)).collect();
         let entry = self.inside(entry, component).expect("it is entered");
         let cycle = self.round(component, entry)?;
         let region = &self.regions[component.region];
         let cycle = cycle.into_iter().map(|(node, edge)| (region.split(node).0, edge)).collect();
         let plain = |steps: Vec<(StateId, u32)>| steps.into_iter().filter(|&(_, edge)| edge != STUTTER).collect();
-        Ok(Lasso { stem: plain(stem), cycle: plain(cycle) })
+        Ok(Lasso { start, stem: plain(stem), cycle: plain(cycle) })
     }
 
     /// The way round a component, from a node.

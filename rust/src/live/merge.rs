@@ -47,6 +47,8 @@ pub(crate) struct RoundOutput {
     pub fingerprints: Vec<u64>,
     pub labels: Vec<u64>,
     pub silent: bool,
+    /// New states outside of the bound of the search.
+    pub outside: Vec<StateId>,
 }
 
 /// States that follow each other.
@@ -82,6 +84,7 @@ impl RoundOutput {
         self.states.clear();
         self.fingerprints.clear();
         self.labels.clear();
+        self.outside.clear();
     }
 }
 

@@ -179,8 +179,10 @@ impl<'a, 't> Product<'a, 't> {
     }
 
     pub(crate) fn roots(&self) -> Vec<Node> {
-        let fits = |node: u32| self.automaton.nodes[node as usize].fits(self.graph.label(0));
-        self.automaton.initial.iter().filter(|&&node| fits(node)).map(|&node| self.node(0, node)).collect()
+        let fits = |state: StateId, node: u32| self.automaton.nodes[node as usize].fits(self.graph.label(state));
+        let pairs = (0..self.graph.roots as StateId)
+            .flat_map(|state| self.automaton.initial.iter().map(move |&node| (state, node)));
+        pairs.filter(|&(state, node)| fits(state, node)).map(|(state, node)| self.node(state, node)).collect()
     }
 
     /// The node as one of the component, if it is in it.

@@ -22,7 +22,9 @@ impl<'a> Reach<'a> {
         let mut reach = Reach { graph, automaton, met, matters };
         for &node in &automaton.initial {
             if reach.matters[node as usize] {
-                reach.meet(node, 0);
+                for root in 0..graph.roots as StateId {
+                    reach.meet(node, root);
+                }
             }
         }
         reach

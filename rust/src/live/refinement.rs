@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub trait Mapping {
     /// The number of the abstract state that a state maps to, and what was read to know it.
     fn value(&self, state: &[u32]) -> Result<(u32, Vec<Component>)>;
-    /// Whether an abstract state is the initial one.
+    /// Whether an abstract state is an initial one.
     fn starts(&self, number: u32) -> Result<bool>;
     /// The first of some changes that is no step of the abstract system.
     fn forbidden(&self, changes: &[(u32, u32)]) -> Result<Option<usize>>;
@@ -52,8 +52,10 @@ pub fn violation(
     if control.stopped() && numbers.len() < graph.len() {
         return Ok(None);
     }
-    if !mapping.starts(numbers[0])? {
-        return Ok(Some((Violation::Initial, Lasso::default())));
+    for start in 0..graph.roots as StateId {
+        if !mapping.starts(numbers[start as usize])? {
+            return Ok(Some((Violation::Initial, Lasso { start, ..Lasso::default() })));
+        }
     }
     let (mut known, mut changes, mut edges) = (FxHashSet::default(), Vec::new(), Vec::new());
     for id in 0..graph.len() as StateId {
@@ -66,7 +68,8 @@ pub fn violation(
         }
     }
     if let Some(first) = mapping.forbidden(&changes)? {
-        return Ok(Some((Violation::Step, Lasso { stem: graph.path_by(edges[first]), cycle: Vec::new() })));
+        let stem = graph.path_by(edges[first]);
+        return Ok(Some((Violation::Step, Lasso { start: stem[0].0, stem, cycle: Vec::new() })));
     }
     let unstable = mapping.unstable()?;
     if !unstable.contains(&true) {

@@ -66,7 +66,13 @@ pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class,
             effects.join(seen);
         }
         let budget = budget(shape, tag);
-        let footprint = footprint(shape, tag, budget, &effects);
+        let from = match tag {
+            Tag::Step(handler) => known.senders.get(&(process, handler)).map_or(0, bits),
+            // A crash that is for ever takes all messages.
+            Tag::Lose | Tag::Crash(_) => u64::MAX,
+            Tag::Recover | Tag::Duplicate => 0,
+        };
+        let footprint = footprint(shape, tag, budget, &effects, from);
         classes.push((Class { process, tag, senders, budget, effects, footprint }, labels));
     };
     for process in 0..shape.processes as u16 {
@@ -100,9 +106,12 @@ pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class,
     classes
 }
 
-/// What transitions of a class do outside their process.
-fn footprint(shape: &Shape, tag: Tag, budget: Option<u8>, effects: &Effects) -> Footprint {
-    let bits = |set: &BTreeSet<u16>| set.iter().fold(0, |bits, &one| bits | bit(one as usize));
+fn bits(set: &BTreeSet<u16>) -> u64 {
+    set.iter().fold(0, |bits, &one| bits | bit(one as usize))
+}
+
+/// What transitions of a class that takes messages `from` these processes do outside their own process.
+fn footprint(shape: &Shape, tag: Tag, budget: Option<u8>, effects: &Effects, from: u64) -> Footprint {
     Footprint {
         sends: bits(&effects.reaches),
         spawns: bits(&effects.spawns),
@@ -112,6 +121,7 @@ fn footprint(shape: &Shape, tag: Tag, budget: Option<u8>, effects: &Effects) -> 
         // In a set, sending what is there already changes nothing, but after a loss it does. In a bag and in queues, a send
         // and a loss commute.
         loses: tag == Tag::Lose && shape.network == Network::Set,
+        frees: if shape.capacity.is_some() { from } else { 0 },
     }
 }
 

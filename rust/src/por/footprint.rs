@@ -8,7 +8,8 @@
 //! - both announce events, and monitors observe these in order;
 //! - both take one from the same budget;
 //! - one fills a spare slot that the other fills, or expects to be free or taken, or whose process the other belongs to;
-//! - one loses a message and the other sends to the same inbox, where the order of the two matters.
+//! - one loses a message and the other sends to the same inbox, where the order of the two matters;
+//! - one makes room in a channel with a capacity, and the other sends to this channel.
 //!
 //! All others commute: a send only adds to an inbox, and messages that could be consumed before can be consumed after it.
 
@@ -28,6 +29,8 @@ pub struct Footprint {
     pub announces: bool,
     /// It loses a message of its own inbox, and the order of this loss and of a send to the inbox matters.
     pub loses: bool,
+    /// If channels have a capacity: processes whose channels to its own process it makes room in.
+    pub frees: u64,
 }
 
 impl Footprint {
@@ -38,6 +41,7 @@ impl Footprint {
         self.budgets |= other.budgets;
         self.announces |= other.announces;
         self.loses |= other.loses;
+        self.frees |= other.frees;
     }
 
     /// Whether a transition of process `mine` with this footprint commutes with one of another process.
@@ -45,12 +49,17 @@ impl Footprint {
         let fills =
             |a: &Footprint, b: &Footprint, b_process: usize| a.spawns & (b.spawns | b.expects | bit(b_process)) != 0;
         let loses = |a: &Footprint, a_process: usize, b: &Footprint| a.loses && b.sends & bit(a_process) != 0;
+        let frees = |a: &Footprint, a_process: usize, b: &Footprint, b_process: usize| {
+            a.frees & bit(b_process) != 0 && b.sends & bit(a_process) != 0
+        };
         !(self.announces && other.announces
             || self.budgets & other.budgets != 0
             || fills(self, other, theirs)
             || fills(other, self, mine)
             || loses(self, mine, other)
-            || loses(other, theirs, self))
+            || loses(other, theirs, self)
+            || frees(self, mine, other, theirs)
+            || frees(other, theirs, self, mine))
     }
 }
 
@@ -71,6 +80,16 @@ mod tests {
         assert!(commute(send, send));
         assert!(!commute(send, Footprint { loses: true, ..nothing }));
         assert!(commute(Footprint { sends: 0b100, ..nothing }, Footprint { loses: true, ..nothing }));
+    }
+
+    #[test]
+    fn room_that_is_made_and_used_does_not_commute() {
+        let nothing = Footprint::default();
+        let (send, elsewhere) = (Footprint { sends: 0b10, ..nothing }, Footprint { sends: 0b100, ..nothing });
+        // It belongs to process 1, and makes room for process 0.
+        let takes = Footprint { frees: 0b1, ..nothing };
+        assert!(!commute(send, takes));
+        assert!(commute(elsewhere, takes) && commute(send, Footprint { frees: 0b100, ..nothing }));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::por::classes::{Class, Split, classes};
 use crate::por::effects::{KnownEffects, Label, Profile, Tag};
 use crate::search::control::Control;
 use crate::system::model::Shape;
-use crate::system::reads::ReadSet;
+use crate::system::reads::ReadSets;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -27,6 +27,7 @@ pub struct Rules {
     pub enabling: bool,
     pub visibility: bool,
     pub proviso: bool,
+    pub bounds: bool,
     /// For properties of whole runs: a set with a visible class that is enabled is no reduction (instead of rule 4).
     pub strict: bool,
 }
@@ -39,6 +40,7 @@ impl Rules {
             enabling: keeps("enabling"),
             visibility: keeps("visibility"),
             proviso: keeps("proviso"),
+            bounds: keeps("bounds"),
             strict: false,
         }
     }
@@ -71,7 +73,9 @@ pub struct Relations {
     pub(super) visible: ClassSet,
     pub(super) rules: Rules,
     pub(super) seeds: Seeds,
-    pub read_set: ReadSet,
+    /// Classes that may lead out of the bound of the search.
+    pub(super) bounding: ClassSet,
+    pub read_sets: ReadSets,
     /// The version of the effects that this was made from.
     pub version: u64,
     /// A run may come back to a state, so that a transition could be put off for ever.
@@ -85,7 +89,7 @@ impl Relations {
         split: Split,
         seeds: Seeds,
         rules: Rules,
-        read_set: ReadSet,
+        read_sets: ReadSets,
     ) -> std::result::Result<Relations, String> {
         let mut classes = classes(known, shape, split);
         if classes.len() > MOST_CLASSES {
@@ -128,7 +132,10 @@ impl Relations {
         let mailers = per_process(&|class, p| class.effects.reaches.contains(&p));
         let fillers = per_process(&|class, p| class.effects.spawns.contains(&p) || class.effects.expects.contains(&p));
         let partners = classes.iter().map(|class| all(&|other| class.depends_on(other))).collect();
-        let visible = if rules.visibility { all(&|class| class.is_visible(read_set)) } else { ClassSet::default() };
+        let visible =
+            if rules.visibility { all(&|class| class.is_visible(read_sets.visible)) } else { ClassSet::default() };
+        let bounding =
+            if rules.bounds { all(&|class| class.is_visible(read_sets.bounds)) } else { ClassSet::default() };
         Ok(Relations {
             class_of,
             of_process,
@@ -155,7 +162,8 @@ impl Relations {
             visible,
             rules,
             seeds,
-            read_set,
+            bounding,
+            read_sets,
             version: known.version,
             cyclic: !known.acyclic(),
             classes,
@@ -163,9 +171,9 @@ impl Relations {
     }
 
     /// Whether they cover all that is known by now, and what properties were seen to read.
-    pub fn covers(&self, known: &KnownEffects, read_set: ReadSet) -> bool {
+    pub fn covers(&self, known: &KnownEffects, read_sets: ReadSets) -> bool {
         let cyclic = self.cyclic || !known.acyclic();
-        self.version == known.version && self.cyclic == cyclic && self.read_set.covers(read_set)
+        self.version == known.version && self.cyclic == cyclic && self.read_sets.covers(read_sets)
     }
 
     /// Handlers whose classes wait for several senders.

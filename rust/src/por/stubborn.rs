@@ -14,6 +14,7 @@
 //! 3. For a disabled class in T, T has all classes of one necessary enabling set (*enabling*): before the class can become
 //!    enabled, one of them must happen.
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
+//! 5. No enabled class in T changes what the bound of the search reads, if it has one (*bounds*).
 
 use crate::por::class_set::ClassSet;
 use crate::por::classes::Class;
@@ -122,7 +123,7 @@ impl Stubborn {
         let mut fewest = ALL;
         for (_, process) in seeds.into_iter().take(tries) {
             let closed = here.close(process);
-            if self.relations.rules.strict && here.shows(closed) {
+            if self.relations.rules.strict && here.shows(closed) || here.may_leave(closed) {
                 continue;
             }
             let set = here.processes(closed);
@@ -225,6 +226,11 @@ impl Here<'_> {
     /// Whether a step of the set may be seen by a property.
     fn shows(&self, set: ClassSet) -> bool {
         set.iter().any(|class| self.relations.visible.has(class) && self.is_enabled(class))
+    }
+
+    /// Whether a step of the set may lead out of the bound of the search.
+    fn may_leave(&self, set: ClassSet) -> bool {
+        set.iter().any(|class| self.relations.bounding.has(class) && self.is_enabled(class))
     }
 
     fn processes(&self, set: ClassSet) -> u64 {

@@ -17,7 +17,7 @@ use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
 use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::{Group, LISTED};
-use crate::system::model::{CrashFault, Fault, Model, Network, PropertyKind, Quantifier, Shape};
+use crate::system::model::{Capacity, CrashFault, Fault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Details, Kind, Tables};
 use crate::system::values::Values;
@@ -30,7 +30,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
-type StemAndCycle = (Vec<Step>, Vec<Step>);
+/// The state that a run begins with, its stem and its cycle.
+type StemAndCycle = (Vec<u32>, Vec<Step>, Vec<Step>);
 
 /// How long a search that is to end waits for user code to return.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,6 +59,13 @@ impl Store {
     #[pyo3(signature = (id, /))]
     fn inbox<'py>(&self, py: Python<'py>, id: u32) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
         self.tables.inbox(id).iter().map(|&m| message(py, self.model.values(), m)).collect()
+    }
+
+    /// A sample of the local states with their inboxes, in the order in which they were met: number, process, local state, inbox.
+    fn sample(&self) -> Vec<(u32, u16, u32, u32)> {
+        let node =
+            |&id: &u32| (id, self.tables.node(id).process, self.tables.node(id).local, self.tables.node(id).inbox);
+        self.tables.sample.lock().iter().map(node).collect()
     }
 }
 
@@ -170,13 +178,15 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, native = None))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, capacity, drops, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, native = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
         processes: usize,
         monitors: usize,
         network: &str,
+        capacity: Option<usize>,
+        drops: bool,
         lossy: bool,
         losses: Option<u32>,
         duplications: Option<u32>,
@@ -211,6 +221,8 @@ impl Engine {
                 "reachable" => Ok(PropertyKind::Reachable),
                 "final" => Ok(PropertyKind::Final),
                 "predicate" => Ok(PropertyKind::Predicate),
+                "initially" => Ok(PropertyKind::Initially),
+                "within" => Ok(PropertyKind::Within),
                 _ => Err(PyValueError::new_err(format!("unknown kind of property {kind:?}"))),
             })
             .collect::<PyResult<_>>()?;
@@ -222,6 +234,7 @@ impl Engine {
             processes,
             monitors,
             network,
+            capacity: capacity.map(|most| Capacity { most, drops }),
             lossy,
             losses,
             duplications,
@@ -294,8 +307,10 @@ impl Engine {
         self.tables.sampled.load(Relaxed)
     }
 
-    fn initial(&self, py: Python) -> PyResult<Vec<u32>> {
-        py.detach(|| self.tables.initial()).map_err(raised)
+    /// The distinct initial states, each with the number of the first combination of choices that leads to it.
+    fn initial(&self, py: Python) -> PyResult<Vec<(Vec<u32>, usize)>> {
+        let states = py.detach(|| self.tables.initial()).map_err(raised)?;
+        Ok(states.iter().map(|one| (one.state.clone(), one.combination)).collect())
     }
 
     #[pyo3(signature = (state, /))]
@@ -407,13 +422,14 @@ impl Engine {
         refined.resize_with(refinements.len(), || None);
         let made = |steps| self.transitions(steps).into_iter().map(|step| Py::new(py, step)).collect::<PyResult<_>>();
         let lassos =
-            lassos.into_iter().map(|lasso| lasso.map(|(stem, cycle)| Ok((made(stem)?, made(cycle)?))).transpose());
+            lassos.into_iter().map(|run| run.map(|(at, stem, cycle)| Ok((at, made(stem)?, made(cycle)?))).transpose());
         Ok(LivenessReport {
             states: Py::new(py, SearchReport::new(py, &control, counters)?)?,
             lassos: lassos.collect::<PyResult<_>>()?,
             refined: (refined.into_iter())
                 .map(|one| {
-                    one.map(|(kind, (stem, cycle))| Ok((mapping::name(kind), (made(stem)?, made(cycle)?)))).transpose()
+                    one.map(|(kind, (at, stem, cycle))| Ok((mapping::name(kind), (at, made(stem)?, made(cycle)?))))
+                        .transpose()
                 })
                 .collect::<PyResult<_>>()?,
             silent: silent.into_inner(),
@@ -421,17 +437,23 @@ impl Engine {
         })
     }
 
-    /// The run to a state that the last search visited; along these fingerprints, if they are given.
+    /// The run to a state that the last search visited; along these fingerprints, if they are given. It is the initial state
+    /// and the transitions.
     #[pyo3(signature = (fingerprint, run = None))]
-    fn path(&self, py: Python, fingerprint: u64, run: Option<Vec<u64>>) -> PyResult<Option<Vec<Transition>>> {
+    fn path(
+        &self,
+        py: Python,
+        fingerprint: u64,
+        run: Option<Vec<u64>>,
+    ) -> PyResult<Option<(Vec<u32>, Vec<Transition>)>> {
         if run.is_none() && self.last.is_none() {
             return Err(PyRuntimeError::new_err("nothing was searched yet"));
         }
-        let steps = py.detach(|| match (&run, &self.last) {
+        let found = py.detach(|| match (&run, &self.last) {
             (None, Some(control)) => path::to(&self.tables, control, fingerprint),
             (run, _) => path::along(&self.tables, run.as_deref().unwrap_or_default()),
         });
-        Ok(steps.map_err(raised)?.map(|steps| self.transitions(steps)))
+        Ok(found.map_err(raised)?.map(|run| (run.start, self.transitions(run.steps))))
     }
 
     /// The processes whose transitions partial-order reduction takes here, as in the last search; all without it.
@@ -518,8 +540,11 @@ impl Engine {
         let stateless = strategy == Strategy::Stateless;
         let width = self.model.shape().width();
         let (local_states, local_bytes) = self.model.values().locals_size();
+        let outside = control.outside.load(Relaxed) as usize;
+        let met = if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() };
         Counters {
-            states: if stateless { control.visits.load(Relaxed) as usize } else { control.visited.len() },
+            states: met.saturating_sub(outside),
+            cut_states: outside,
             transitions: control.transitions.load(Relaxed),
             terminal_states: control.terminal.load(Relaxed),
             depth: control.depth.load(Relaxed),

@@ -167,15 +167,13 @@ impl Model for PyModel {
 
     fn initial(&self) -> Result<Initial> {
         self.ask(|_, tabulation| {
-            type Answer<'py> =
-                (Vec<Bound<'py, PyBytes>>, Vec<(u16, u16, Bound<'py, PyBytes>)>, Vec<Bound<'py, PyBytes>>);
             let answer = tabulation.call_method0("initial")?;
-            let (locals, messages, monitors): Answer = answer.extract()?;
-            let values = &self.values;
+            let (processes, monitors): (Vec<Bound<PyAny>>, Vec<Bound<PyBytes>>) = answer.extract()?;
             Ok(Initial {
-                locals: locals.iter().map(|l| values.local(l.as_bytes())).collect(),
-                messages: messages.iter().map(|(from, to, m)| (*to, values.message(*from, m.as_bytes()))).collect(),
-                monitors: monitors.iter().map(|m| values.monitor(m.as_bytes())).collect(),
+                processes: (processes.iter().enumerate())
+                    .map(|(process, outcomes)| self.outcomes(process, outcomes))
+                    .collect::<PyResult<_>>()?,
+                monitors: monitors.iter().map(|m| self.values.monitor(m.as_bytes())).collect(),
             })
         })
     }
@@ -288,6 +286,9 @@ impl Model for PyModel {
             match evidence {
                 Evidence::Initial { process, image } => {
                     tabulation.call_method1("asymmetric_initial", (swapped, process, image))
+                }
+                Evidence::InitialStates { combination } => {
+                    tabulation.call_method1("asymmetric_start", (swapped, combination))
                 }
                 Evidence::InitialMonitor { monitor } => {
                     tabulation.call_method1("asymmetric_monitor", (swapped, monitor, true))

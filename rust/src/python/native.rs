@@ -295,13 +295,19 @@ impl NativeModel {
         values.local_of(Status::Up, &after)
     }
 
+    /// Whether one step sends no more to a process than a channel holds. If it does, CPython says so.
+    fn fits<T>(&self, sends: &[(u16, T)]) -> bool {
+        let count = |to: u16| sends.iter().filter(|(other, _)| *other == to).count();
+        self.shape().blocks().is_none_or(|most| sends.len() <= most || sends.iter().all(|(to, _)| count(*to) <= most))
+    }
+
     fn run(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
         let consumed: Vec<Delivered> = messages.iter().map(|&message| delivered(self.values(), message)).collect();
         let function = Function::Step(self.shape.classes[process], handler);
         let (answer, compare) =
             self.ask(function, |machine| machine.step(process as u16, handler, &self.local(local), &consumed));
         match answer {
-            Ok(outcomes) if outcomes.iter().all(|outcome| outcome.no_slot.is_none()) => {
+            Ok(outcomes) if outcomes.iter().all(|outcome| outcome.no_slot.is_none() && self.fits(&outcome.sends)) => {
                 // CPython notes which messages are sent to whom (`Tabulation.sent`), so it is asked about each first one.
                 let sends = outcomes.iter().flat_map(|outcome| &outcome.sends);
                 let compare = sends.fold(compare, |compare, (to, content)| self.is_new(*to, content) || compare);

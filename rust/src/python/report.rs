@@ -4,6 +4,7 @@ use crate::python::engine::Transition;
 use crate::python::native::Disagreement;
 use crate::search::control::{Control, Limit};
 use crate::system::model::{self, Fault};
+use crate::system::tables::Kind;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,6 +14,8 @@ use pyo3::types::PyDict;
 #[derive(Default)]
 pub struct Counters {
     pub states: usize,
+    /// States outside of the bound of the search, which are not among the states.
+    pub cut_states: usize,
     pub transitions: u64,
     pub terminal_states: u64,
     pub depth: u32,
@@ -55,14 +58,17 @@ pub struct SearchReport {
     pub bound: Option<&'static str>,
     pub findings: Vec<Py<Finding>>,
     pub passes: u32,
+    /// Where steps led out of the bound of the search: process and handler (none: a fault; both none: initial states), and the
+    /// number of states.
+    pub exits: Vec<(Option<u16>, Option<u16>, u64)>,
     /// Why partial-order reduction was given up.
     pub given_up: Option<String>,
     /// What user code raised when it was interrupted, because it was still running after the search had ended.
     pub late: Option<Py<PyAny>>,
 }
 
-/// The steps to a loop, and those of the loop.
-pub type StemAndLoop = (Vec<Py<Transition>>, Vec<Py<Transition>>);
+/// The initial state, the steps to a loop, and those of the loop.
+pub type StemAndLoop = (Vec<u32>, Vec<Py<Transition>>, Vec<Py<Transition>>);
 
 /// What a search for fair runs met.
 #[pyclass(frozen, get_all, module = "plait._native")]
@@ -70,7 +76,7 @@ pub struct LivenessReport {
     pub states: Py<SearchReport>,
     /// Per automaton a fair run that it accepts.
     pub lassos: Vec<Option<StemAndLoop>>,
-    /// Per refinement how a run violates it (initial, step or stuttering), the steps to a loop, and those of the loop.
+    /// Per refinement how a run violates it (initial, step or stuttering), and the run.
     pub refined: Vec<Option<(&'static str, StemAndLoop)>>,
     /// A step changed nothing that the engine sees: whether it can repeat for ever is not known.
     pub silent: bool,
@@ -127,6 +133,12 @@ impl SearchReport {
             bound: control.bound().map(name),
             findings: control.findings().into_iter().map(finding).collect::<PyResult<_>>()?,
             passes: control.passes(),
+            exits: (control.exits().into_iter())
+                .map(|(exit, count)| match exit {
+                    None => (None, None, count),
+                    Some((process, kind, handler)) => (Some(process), (kind == Kind::Step).then_some(handler), count),
+                })
+                .collect(),
             given_up: control.given_up(),
             late: control.take_late().map(|fault| raised(fault).into_value(py).into_any()),
         })

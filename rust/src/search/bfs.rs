@@ -3,8 +3,9 @@
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
 use crate::search::layers::{self, BATCH, Batch, CHUNK, Layered};
+use crate::system::initial::InitialState;
 use crate::system::model::Result;
-use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::reads::{Changes, evaluate_properties, is_within};
 use crate::system::successors::{SuccessorSummary, View};
 use crate::system::tables::Tables;
 use parking_lot::Mutex;
@@ -71,16 +72,17 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
         })
         .collect();
 
-    let mut chunk = tables.initial()?;
-    let fingerprint = workers[0].view.fingerprint(&chunk);
-    control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    evaluate_properties(&mut workers[0].view, control, &chunk, Changes::EVERYWHERE, false, |property| {
-        control.record(Finding { property, fingerprint, depth: 0, run: None });
-    })?;
-    chunk.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
-
-    let (width, chunks) = (chunk.len(), Mutex::new(vec![chunk]));
-    let mut layer = Layer { control, depth: 0, size: 1, chunks, next: Mutex::default(), width, nothing_beyond: false };
+    let width = tables.model.shape().width() + 2;
+    let mut layer = Layer {
+        control,
+        depth: 0,
+        size: 0,
+        chunks: Mutex::default(),
+        next: Mutex::default(),
+        width,
+        nothing_beyond: false,
+    };
+    workers[0].begin(&mut layer, &tables.initial()?)?;
     layers::run(tables, control, &mut layer, &mut workers)?;
     if layer.size > 0 && layer.depth >= control.options.max_depth && !control.stopped() {
         layer.nothing_beyond = !workers[0].leads_beyond(&layer)?;
@@ -133,6 +135,33 @@ impl<'t> Layered<Worker<'t>> for Layer<'_> {
 }
 
 impl Worker<'_> {
+    /// Make the first layer, from the initial states.
+    fn begin(&mut self, layer: &mut Layer, initial: &[InitialState]) -> Result<()> {
+        let control = layer.control;
+        let mut states: Chunk = Vec::new();
+        for InitialState { state, .. } in initial {
+            let fingerprint = self.view.fingerprint(state);
+            // With symmetry, several may be one.
+            if !control.visited.session(1, 0)?.insert(fingerprint, fingerprint) {
+                continue;
+            }
+            evaluate_properties(&mut self.view, control, state, Changes::EVERYWHERE, false, |property| {
+                control.record(Finding { property, fingerprint, depth: 0, run: None });
+            })?;
+            let raised = |property| control.record(Finding::of_state(property, fingerprint));
+            if !is_within(&mut self.view, control, state, Changes::EVERYWHERE, raised)? {
+                control.note_outside(self.view.tables, None);
+                continue;
+            }
+            states.extend_from_slice(state);
+            states.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
+        }
+        control.pulse(self.view.tables);
+        layer.size = states.len() / layer.width;
+        *layer.chunks.get_mut() = states.chunks(CHUNK * layer.width).map(<[u32]>::to_vec).collect();
+        Ok(())
+    }
+
     /// Expand the states of a chunk.
     fn expand(&mut self, layer: &Layer, chunk: &[u32], others: usize) -> Result<()> {
         let control = layer.control;
@@ -255,9 +284,14 @@ impl Worker<'_> {
             let start = next.len();
             next.extend_from_slice(&parent(origin.parent)[..width - 2]);
             let changes = view.take(&mut next[start..], origin.via)?;
-            evaluate_properties(view, control, &next[start..], changes, false, |property| {
-                control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
-            })?;
+            let found = |property| control.record(Finding { property, fingerprint, depth: layer.depth + 1, run: None });
+            evaluate_properties(view, control, &next[start..], changes, false, found)?;
+            if !is_within(view, control, &next[start..], changes, found)? {
+                next.truncate(start);
+                let node = parent(origin.parent)[origin.via.process as usize];
+                control.note_outside(view.tables, Some((node, origin.via)));
+                continue;
+            }
             next.extend([fingerprint as u32, (fingerprint >> 32) as u32]);
             if next.len() >= CHUNK * width {
                 layer.next.lock().push(std::mem::replace(next, Vec::with_capacity(CHUNK * width)));

@@ -5,13 +5,14 @@ use crate::por::relations::{Relations, Seeds};
 use crate::search::test_hooks::TestHooks;
 use crate::search::visited::Visited;
 use crate::system::model::{Fault, PropertyKind, Result, Shape, Stopped};
-use crate::system::reads::PropertyReads;
-use crate::system::successors::SuccessorSummary;
-use crate::system::tables::Tables;
+use crate::system::reads::{PropertyReads, ReadSets};
+use crate::system::successors::{SuccessorSummary, TransitionRef};
+use crate::system::tables::{Kind, NodeId, Tables};
 
 use crate::util::memory::resident;
 use parking_lot::{Condvar, Mutex, RwLock};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -85,12 +86,27 @@ pub struct Finding {
     pub run: Option<Vec<u64>>,
 }
 
+impl Finding {
+    /// In a state whose depth and run are not known yet.
+    pub fn of_state(property: usize, fingerprint: u64) -> Finding {
+        Finding { property, fingerprint, depth: 0, run: None }
+    }
+}
+
+/// A step to a state outside of the bound: its process, its kind and its handler. None: the state is an initial one.
+pub type Exit = Option<(u16, Kind, u16)>;
+
 pub struct Control {
     pub options: Options,
     hooks: TestHooks,
     pub kinds: Vec<PropertyKind>,
     pub visited: Visited,
     pub reads: PropertyReads,
+    /// The property that bounds the search: a state in which it is false is not expanded.
+    pub within: Option<usize>,
+    /// How many states were outside, and where the steps to them come from: a process, the kind of step, and the handler.
+    pub outside: AtomicU64,
+    exits: Mutex<BTreeMap<Exit, u64>>,
     pub transitions: AtomicU64,
     pub terminal: AtomicU64,
     pub depth: AtomicU32,
@@ -129,6 +145,9 @@ impl Control {
         Ok(Control {
             visited: Visited::new(options.memory, options.max_states)?,
             reads: PropertyReads::new(&shape.quantifiers),
+            within: shape.single(PropertyKind::Within),
+            outside: AtomicU64::new(0),
+            exits: Mutex::default(),
             kinds: shape.properties.clone(),
             open: (0..shape.properties.len() + 2).map(|_| AtomicBool::new(true)).collect(),
             options,
@@ -201,6 +220,8 @@ impl Control {
         {
             counter.store(0, Relaxed);
         }
+        self.outside.store(0, Relaxed);
+        self.exits.lock().clear();
         self.terminals.lock().clear();
         self.depth.store(0, Relaxed);
         self.passes.fetch_add(1, Relaxed);
@@ -209,8 +230,12 @@ impl Control {
 
     /// Whether the relations of this pass covered all that was met in it.
     pub fn covered(&self, tables: &Tables) -> bool {
-        self.relations()
-            .is_none_or(|relations| tables.known_effects(|known| relations.covers(known, self.reads.read_set(self))))
+        self.relations().is_none_or(|relations| tables.known_effects(|known| relations.covers(known, self.read_sets())))
+    }
+
+    /// What the open properties of states and the bound have read.
+    pub fn read_sets(&self) -> ReadSets {
+        ReadSets { visible: self.reads.read_set(self), bounds: self.reads.bounds(self) }
     }
 
     /// Ended for good, not to begin again.
@@ -273,6 +298,22 @@ impl Control {
         }
     }
 
+    /// A state outside of the bound was met, by this step (none: it is an initial state).
+    pub fn note_outside(&self, tables: &Tables, step: Option<(NodeId, TransitionRef)>) {
+        let exit = step.map(|(node, via)| {
+            let transitions = tables.transitions(node).expect("a node whose transition is known was expanded");
+            let details = tables.details(&transitions[via.index as usize]);
+            (via.process, details.kind, details.handler)
+        });
+        self.outside.fetch_add(1, Relaxed);
+        *self.exits.lock().entry(exit).or_default() += 1;
+    }
+
+    /// Where the steps to states outside of the bound come from, and how many such states there are.
+    pub fn exits(&self) -> Vec<(Exit, u64)> {
+        self.exits.lock().iter().map(|(&exit, &count)| (exit, count)).collect()
+    }
+
     pub fn terminals(&self) -> Vec<u64> {
         self.terminals.lock().iter().copied().collect()
     }
@@ -329,7 +370,7 @@ impl Control {
         if let Some(relations) = relations
             && self.visited.len() > PATIENCE << self.passes().min(30)
             && (tables.known_effects(|known| known.version) != relations.version
-                || !relations.read_set.covers(self.reads.read_set(self)))
+                || !relations.read_sets.covers(self.read_sets()))
         {
             self.stale.store(true, Relaxed);
         }

@@ -10,8 +10,9 @@
 
 use crate::por::stubborn::{ALL, Stubborn};
 use crate::search::control::{Control, Finding, Limit};
+use crate::system::initial::InitialState;
 use crate::system::model::Result;
-use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::reads::{Changes, evaluate_properties, is_within};
 use crate::system::successors::{TransitionRef, View};
 use crate::system::tables::Tables;
 use parking_lot::{Condvar, Mutex};
@@ -43,7 +44,8 @@ struct Job {
     state: Vec<u32>,
     /// Fingerprints from the initial state to this one.
     run: Vec<u64>,
-    successors: Vec<Untried>,
+    /// None: it is an initial state, which was not expanded yet.
+    successors: Option<Vec<Untried>>,
 }
 
 #[derive(Default)]
@@ -81,21 +83,34 @@ struct Worker<'t, 'c> {
 
 pub fn search(tables: &Tables, control: &Control, stateful: bool) -> Result<()> {
     let exchange = Exchange::default();
-    let initial = tables.initial()?;
     let mut view = View::new(tables);
-    let fingerprint = view.fingerprint(&initial);
-    control.visited.session(1, 0)?.insert(fingerprint, fingerprint);
-    evaluate_properties(&mut view, control, &initial, Changes::EVERYWHERE, false, |property| {
-        control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
-    })?;
+    // The last job is taken first.
+    for InitialState { state, .. } in tables.initial()?.iter().rev() {
+        let fingerprint = view.fingerprint(state);
+        // With symmetry, several may be one.
+        if !control.visited.session(1, 0)?.insert(fingerprint, fingerprint) && stateful {
+            continue;
+        }
+        let run = vec![fingerprint];
+        evaluate_properties(&mut view, control, state, Changes::EVERYWHERE, false, |property| {
+            control.record(Finding { property, fingerprint, depth: 0, run: Some(run.clone()) });
+        })?;
+        let raised =
+            |property| control.record(Finding { run: Some(run.clone()), ..Finding::of_state(property, fingerprint) });
+        if is_within(&mut view, control, state, Changes::EVERYWHERE, raised)? {
+            exchange.offer(Job { state: state.clone(), run, successors: None });
+        } else {
+            control.visits.fetch_add(u64::from(!stateful), Relaxed);
+            control.note_outside(tables, None);
+        }
+    }
     std::thread::scope(|scope| {
-        for index in 0..control.options.workers {
-            let (initial, exchange) = (&initial, &exchange);
+        for _ in 0..control.options.workers {
+            let exchange = &exchange;
             scope.spawn(move || {
                 tables.model.in_thread(&mut || {
                     let mut worker = Worker::new(tables, control, exchange, stateful);
-                    let start = if index == 0 { worker.enter(initial.clone(), fingerprint) } else { Ok(()) };
-                    if let Err(fault) = start.and_then(|()| worker.work()) {
+                    if let Err(fault) = worker.work() {
                         control.fail(fault);
                     }
                     worker.publish();
@@ -215,7 +230,7 @@ impl<'t, 'c> Worker<'t, 'c> {
             let Some(job) = self.exchange.take(self.control) else {
                 return Ok(());
             };
-            self.resume(job);
+            self.resume(job)?;
         }
     }
 
@@ -261,26 +276,22 @@ impl<'t, 'c> Worker<'t, 'c> {
             self.states.extend_from_within(top - width..);
             self.frames.last_mut().expect("there is a frame").led_on = true;
         }
+        let node = self.states[top + via.process as usize];
         let changes = self.view.take(&mut self.states[top..], via)?;
         self.run.push(fingerprint);
         let mut found = Vec::new();
-        evaluate_properties(&mut self.view, self.control, &self.states[top..], changes, false, |property| {
-            found.push(property)
-        })?;
+        let Worker { view, control, states, .. } = self;
+        evaluate_properties(view, control, &states[top..], changes, false, |property| found.push(property))?;
+        let within = is_within(view, control, &states[top..], changes, |property| found.push(property))?;
         for property in found {
             self.record(property, 0);
         }
-        self.push()
-    }
-
-    /// Begin with a state that has no parent.
-    fn enter(&mut self, state: Vec<u32>, fingerprint: u64) -> Result<()> {
-        self.states = state;
-        self.run = vec![fingerprint];
-        if !self.stateful {
-            self.visit();
+        if within {
+            return self.push();
         }
-        self.push()
+        self.control.note_outside(self.view.tables, Some((node, via)));
+        self.states.truncate(self.frames.len() * width);
+        Ok(())
     }
 
     /// Count a visit of the search without a visited set; false if there were as many as are allowed. Without a limit, the
@@ -426,20 +437,29 @@ impl<'t, 'c> Worker<'t, 'c> {
             self.exchange.offer(Job {
                 state: self.states[index * width..(index + 1) * width].to_vec(),
                 run: self.run[..frame.run].to_vec(),
-                successors: self.successors[frame.next..end].to_vec(),
+                successors: Some(self.successors[frame.next..end].to_vec()),
             });
             self.frames[index].next = usize::MAX;
             return;
         }
     }
 
-    fn resume(&mut self, job: Job) {
+    fn resume(&mut self, job: Job) -> Result<()> {
         self.run = job.run;
         self.states = job.state;
-        self.successors = job.successors;
+        self.frames.clear();
+        self.successors.clear();
+        let Some(successors) = job.successors else {
+            if !self.stateful && !self.visit() {
+                return Ok(());
+            }
+            return self.push();
+        };
+        self.successors = successors;
         // The worker that gave the successors away handles the others.
         self.frames = vec![Frame { run: self.run.len(), first: 0, next: 0, left_out: 0, led_on: true }];
         self.operations += 1;
+        Ok(())
     }
 
     fn publish(&mut self) {

@@ -3,7 +3,7 @@
 //!
 //! **Terms.** Two transitions of different processes *conflict* if they do not commute (`por::footprint`), or if both
 //! are visible to the same property. A transition u of process q *interferes* with process p at a state if u sends to
-//! p, or if u conflicts with a transition of p's node there, even a blocked one (by a budget or by slots). A step of
+//! p, or if u conflicts with a transition of p's node there, even a blocked one (by a budget, slots or full channels). A step of
 //! the run *happens before* a later step by program order, by conflict, or because the later step consumes a message
 //! that the first one sent. (Of equal messages of one sender, the k-th that is consumed is the k-th that was sent.) A
 //! step also happens before a transition u of q that was not executed, if it is the last step of q or the step that
@@ -26,7 +26,8 @@
 //! these that was tried first. (2) If w has neither, any tried t commutes with all of w. Continue with w below the
 //! first t. (3) Otherwise let u be the first transition in w that interferes with some p in C, let v be the part of w
 //! before u, and let t be a tried transition of p. v is possible after t. By induction, the search below t follows v,
-//! up to a state where u is possible except for budgets and slots. Neither t nor any transition that the search added
+//! up to a state where u is possible except for budgets and slots. (Only a process itself fills the channels that it sends
+//! to, so t leaves the room that u needs.) Neither t nor any transition that the search added
 //! on the way happens before u or a part of v: u and v were possible without them, and they interfere with none of it.
 //! So the search finds that u interferes. Then it chose at s a process of v u, or all processes that are awake, among
 //! them the process of the first transition of w. But in case (3), none of these processes is in C: a contradiction.
@@ -96,6 +97,10 @@ struct Search<'t, 'c> {
     ends: bool,
     processes: usize,
     network: Network,
+    /// What is sent to a channel with so many messages vanishes. (It is a queue.)
+    most: Option<usize>,
+    /// The initial states with their fingerprints, and the one that the run begins with.
+    initials: Vec<(Vec<u32>, u64)>,
     initial: Vec<u32>,
     /// Per property, the fields and inboxes that visible transitions change, in this pass.
     seen: Vec<(u64, u64)>,
@@ -117,13 +122,15 @@ struct Search<'t, 'c> {
 /// Search with one worker, whatever the options say: what to try at a state depends on what was met below it.
 pub fn search(tables: &Tables, control: &Control) -> Result<()> {
     let mut search = Search::new(tables, control)?;
-    let fingerprint = search.view.fingerprint(&search.initial);
-    evaluate_properties(&mut search.view, control, &search.initial, Changes::EVERYWHERE, false, |property| {
-        control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
-    })?;
+    for (state, fingerprint) in &search.initials {
+        let fingerprint = *fingerprint;
+        evaluate_properties(&mut search.view, control, state, Changes::EVERYWHERE, false, |property| {
+            control.record(Finding { property, fingerprint, depth: 0, run: Some(vec![fingerprint]) });
+        })?;
+    }
     let mut complete = false;
     while !complete && !control.stopped() {
-        complete = search.pass(fingerprint)?;
+        complete = search.pass()?;
         search.publish();
     }
     Ok(())
@@ -132,14 +139,18 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
 impl<'t, 'c> Search<'t, 'c> {
     fn new(tables: &'t Tables, control: &'c Control) -> Result<Self> {
         let shape = tables.model.shape();
+        let mut view = View::new(tables);
+        let states = tables.initial()?;
         Ok(Search {
-            view: View::new(tables),
+            initials: states.iter().map(|one| (one.state.clone(), view.fingerprint(&one.state))).collect(),
+            view,
             control,
             wakes: !control.leaves_out("dpor-wakes"),
             ends: !control.leaves_out("dpor-ends"),
             processes: shape.processes,
             network: shape.network,
-            initial: tables.initial()?,
+            most: shape.capacity.filter(|capacity| capacity.drops).map(|capacity| capacity.most),
+            initial: Vec::new(),
             seen: Vec::new(),
             transitions: DporTransitions::new(shape, control, Vec::new()),
             frames: Vec::new(),
@@ -153,10 +164,22 @@ impl<'t, 'c> Search<'t, 'c> {
         })
     }
 
-    /// Search everything from the initial state; false if a property has read more than is held to be visible.
-    fn pass(&mut self, fingerprint: u64) -> Result<bool> {
+    /// Search everything from the initial states; false if a property has read more than is held to be visible.
+    fn pass(&mut self) -> Result<bool> {
         self.seen = self.reads();
         self.transitions = DporTransitions::new(self.view.tables.model.shape(), self.control, self.seen.clone());
+        for at in 0..self.initials.len() {
+            let (state, fingerprint) = self.initials[at].clone();
+            self.initial = state;
+            if !self.from_initial(fingerprint)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Search everything from the initial state that the run begins with.
+    fn from_initial(&mut self, fingerprint: u64) -> Result<bool> {
         self.frames.clear();
         self.steps.clear();
         self.clocks.clear();
@@ -447,7 +470,8 @@ impl<'t, 'c> Search<'t, 'c> {
                 }
             } else if transition.process == usize::from(sender) {
                 for &(to, sent) in &transition.sends {
-                    let absorbed = self.network == Network::Set && !queue.is_empty();
+                    let full = self.most.is_some_and(|most| queue.len() >= most);
+                    let absorbed = full || self.network == Network::Set && !queue.is_empty();
                     if usize::from(to) == process && alike(sent) && !absorbed {
                         queue.push_back((sent, Some(index)));
                     }

@@ -65,6 +65,7 @@ struct Rules {
     monitors: bool,
     spawns: bool,
     losses: bool,
+    room: bool,
 }
 
 /// All transitions met so far, by number.
@@ -72,6 +73,8 @@ pub(crate) struct DporTransitions {
     rules: Rules,
     processes: usize,
     network: Network,
+    /// Channels have a capacity.
+    bounded: bool,
     monitors: u64,
     /// Per property, the fields and the inboxes that a visible transition changes.
     seen: Vec<(u64, u64)>,
@@ -99,9 +102,11 @@ impl DporTransitions {
                 monitors: rule("dpor-monitors"),
                 spawns: rule("dpor-spawns"),
                 losses: rule("dpor-losses"),
+                room: rule("dpor-room"),
             },
             processes: shape.processes,
             network: shape.network,
+            bounded: shape.capacity.is_some(),
             monitors: (0..shape.monitors).map(monitor_bit).fold(0, |all, one| all | one),
             seen,
             known: Vec::new(),
@@ -119,7 +124,8 @@ impl DporTransitions {
         let (mut ids, mut all) = (Vec::new(), Dependence::default());
         for transition in view.tables.transitions(node)? {
             let details = view.tables.details(transition);
-            let id = self.number(whose.process as usize, whose.local, transition, &details, &ids);
+            let from = details.consumed.iter().fold(0, |all, &m| all | bit(view.tables.model.sender(m) as usize));
+            let id = self.number(whose.process as usize, whose.local, transition, &details, from, &ids);
             all.join(&self[id].dependence);
             ids.push(id);
         }
@@ -128,13 +134,14 @@ impl DporTransitions {
         Ok(transitions)
     }
 
-    /// The number of a transition, which differs from those of its `siblings`.
+    /// The number of a transition that takes messages `from` these processes. It differs from those of its `siblings`.
     fn number(
         &mut self,
         process: usize,
         local: LocalId,
         transition: &Transition,
         details: &Details,
+        from: u64,
         siblings: &[TransitionId],
     ) -> TransitionId {
         let Details { kind, handler, consumed, outcome } = *details;
@@ -151,14 +158,14 @@ impl DporTransitions {
         self.known.push(DporTransition {
             process,
             kind,
-            dependence: self.dependence(process, transition, details),
+            dependence: self.dependence(process, transition, details, from),
             consumed: consumed.to_vec(),
             sends: details.sends().to_vec(),
         });
         id
     }
 
-    fn dependence(&self, process: usize, transition: &Transition, details: &Details) -> Dependence {
+    fn dependence(&self, process: usize, transition: &Transition, details: &Details, from: u64) -> Dependence {
         let rules = &self.rules;
         let receivers = details.sends().iter().fold(0, |all, &(to, _)| all | bit(to as usize));
         let spawns = details.spawns().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
@@ -178,6 +185,8 @@ impl DporTransitions {
                 (fields | inboxes != 0) && (altered == u64::MAX || altered & fields != 0) || changed & inboxes != 0;
             if touches { all | bit(property) } else { all }
         });
+        // A crash that is for ever takes all messages.
+        let frees = if details.kind == Kind::Crash { u64::MAX } else { from };
         let footprint = Footprint {
             sends: if rules.sends { sends } else { 0 },
             spawns: if rules.spawns { spawns } else { 0 },
@@ -187,6 +196,7 @@ impl DporTransitions {
             // In a queue, a loss and a send commute. But which of several losses of equal messages has which number depends
             // on the content of the queue, and a number must mean the same transition before and after a send.
             loses: rules.losses && details.kind == Kind::Lose && self.network != Network::Bag,
+            frees: if self.bounded && rules.room { frees } else { 0 },
         };
         Dependence { footprint, visible: if rules.visibility { visible } else { 0 } }
     }

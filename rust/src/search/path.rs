@@ -5,6 +5,7 @@ use crate::search::control::Control;
 use crate::system::model::{Failure, Result};
 use crate::system::successors::{Successor, View};
 use crate::system::tables::{Tables, Transition};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// One step of a run: which transition of which process's node was taken, and the state after it.
@@ -18,23 +19,29 @@ pub struct Step {
     pub failure: Option<Arc<Failure>>,
 }
 
-/// The run from the initial state to a visited state. None only if hash collisions broke the chain.
-pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option<Vec<Step>>> {
-    let initial = tables.initial()?;
-    let root = View::new(tables).fingerprint(&initial);
+/// A run: the initial state that it begins with, and its steps.
+pub struct Run {
+    pub start: Vec<u32>,
+    pub steps: Vec<Step>,
+}
+
+/// The run from an initial state to a visited state. None only if hash collisions broke the chain.
+pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option<Run>> {
+    let mut view = View::new(tables);
+    let roots: FxHashSet<u64> = tables.initial()?.iter().map(|one| view.fingerprint(&one.state)).collect();
     // Backwards, over the few candidates that share a hint; a chain counts when it can be executed.
     let mut chain = vec![fingerprint];
     let mut choices: Vec<Vec<u64>> = vec![vec![]];
     loop {
         let last = *chain.last().expect("never empty");
-        if last == root {
+        if roots.contains(&last) {
             let run: Vec<u64> = chain.iter().rev().copied().collect();
-            if let Some(steps) = along(tables, &run)? {
-                return Ok(Some(steps));
+            if let Some(run) = along(tables, &run)? {
+                return Ok(Some(run));
             }
         } else if chain.len() <= control.visited.len() {
             let parents = control.visited.parents(last);
-            choices.push(parents.into_iter().filter(|p| !chain.contains(p) || *p == root).collect());
+            choices.push(parents.into_iter().filter(|p| !chain.contains(p) || roots.contains(p)).collect());
             if let Some(next) = choices.last_mut().and_then(Vec::pop) {
                 chain.push(next);
                 continue;
@@ -56,12 +63,14 @@ pub fn to(tables: &Tables, control: &Control, fingerprint: u64) -> Result<Option
     }
 }
 
-/// The steps of a run given by the fingerprints of its states, the initial one first.
-pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
+/// A run given by the fingerprints of its states, the initial one first.
+pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Run>> {
     let mut view = View::new(tables);
-    let mut state = tables.initial()?;
-    let mut here = run[0];
-    let mut steps = Vec::new();
+    // With symmetry, several initial states have one fingerprint, and the run is possible from each of them.
+    let initial = tables.initial()?;
+    let Some(start) = initial.iter().find(|one| view.fingerprint(&one.state) == run[0]) else { return Ok(None) };
+    let start = start.state.clone();
+    let (mut state, mut here, mut steps) = (start.clone(), run[0], Vec::new());
     for &next in &run[1..] {
         let mut steps_here = successors(&mut view, &state, here)?.into_iter();
         let found = steps_here.find(|step| step.fingerprint == next && step.failure.is_none());
@@ -70,7 +79,7 @@ pub fn along(tables: &Tables, run: &[u64]) -> Result<Option<Vec<Step>>> {
         here = next;
         steps.push(step);
     }
-    Ok(Some(steps))
+    Ok(Some(Run { start, steps }))
 }
 
 /// All transitions out of a state. A step that failed leads back to the state itself.

@@ -2,6 +2,7 @@
 
 use crate::por::relations::{Relations, Rules};
 use crate::search::control::{Control, Por};
+use crate::search::path::Run;
 use crate::search::{bfs, dfs, dpor, path, walk};
 use crate::system::model::Result;
 use crate::system::successors::View;
@@ -74,16 +75,16 @@ fn reduced(tables: &Tables, control: &Control, strategy: Strategy, por: Por) -> 
     let begin = |relations: Option<Relations>| -> Result<()> {
         // Runs to what was found so far are in the visited set, which is about to be forgotten.
         control.keep_runs(|fingerprint| {
-            let steps = path::to(tables, control, fingerprint)?;
-            let start = View::new(tables).fingerprint(&tables.initial()?);
-            Ok(steps.map(|steps| [start].into_iter().chain(steps.iter().map(|step| step.fingerprint)).collect()))
+            let run = path::to(tables, control, fingerprint)?;
+            let start = |run: &Run| View::new(tables).fingerprint(&run.start);
+            Ok(run.map(|run| [start(&run)].into_iter().chain(run.steps.iter().map(|step| step.fingerprint)).collect()))
         })?;
         Ok(control.begin(relations)?)
     };
     while !control.ended() {
-        let read_set = control.reads.read_set(control);
+        let read_sets = control.read_sets();
         let shape = tables.model.shape();
-        match tables.known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_set)) {
+        match tables.known_effects(|known| Relations::new(known, shape, por.split, por.seeds, rules, read_sets)) {
             Ok(relations) => {
                 begin(Some(relations))?;
                 pass(tables, control, strategy)?;

@@ -1,12 +1,13 @@
-//! Random search: many seeded walks from the initial state, for state spaces that are too large to exhaust.
+//! Random search: many seeded walks from the initial states, for state spaces that are too large to exhaust.
 //!
 //! Walk number i depends only on the seed and i, not on the number of workers. The visited set only counts states.
 
 use crate::por::stubborn::ALL;
 use crate::search::control::{Control, Finding, Limit};
 use crate::system::hash;
+use crate::system::initial::InitialState;
 use crate::system::model::Result;
-use crate::system::reads::{Changes, evaluate_properties};
+use crate::system::reads::{Changes, evaluate_properties, is_within};
 use crate::system::successors::{TransitionRef, View};
 use crate::system::tables::Tables;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,33 +27,32 @@ pub fn search(tables: &Tables, control: &Control) -> Result<()> {
 }
 
 /// Walk until enough walks were begun by all workers together.
-fn walks(tables: &Tables, control: &Control, initial: &[u32]) {
+fn walks(tables: &Tables, control: &Control, initial: &[InitialState]) {
     let mut view = View::new(tables);
-    let fingerprint = view.fingerprint(initial);
     while !control.stopped() {
         let number = control.walks.fetch_add(1, Relaxed);
         if number >= control.options.walks {
             control.walks.fetch_sub(1, Relaxed);
             return;
         }
-        if let Err(fault) = walk(&mut view, control, initial, fingerprint, number) {
+        if let Err(fault) = walk(&mut view, control, initial, number) {
             control.fail(fault);
         }
     }
 }
 
-fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, number: u64) -> Result<()> {
+fn walk(view: &mut View, control: &Control, initial: &[InitialState], number: u64) -> Result<()> {
     let mut dice = Dice(hash::sequence(control.options.seed, &[number]));
     let limit = if control.options.max_depth == u32::MAX { DEFAULT_DEPTH } else { control.options.max_depth };
-    let mut state = initial.to_vec();
-    let mut run = vec![fingerprint];
-    let mut changes = Changes::EVERYWHERE;
+    let mut state = dice.start(initial).to_vec();
+    let mut run = vec![view.fingerprint(&state)];
+    let (mut changes, mut step) = (Changes::EVERYWHERE, None);
     let mut successors: Vec<(u64, TransitionRef)> = Vec::new();
     loop {
         let here = *run.last().expect("a run has a last state");
         let depth = run.len() as u32 - 1;
         let parent = run[run.len().saturating_sub(2)];
-        control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
+        let new = control.visited.session(1, control.options.workers * 8)?.insert(here, parent);
         if control.visited.refused() {
             control.stop_at(Limit::MaxStates);
             return Ok(());
@@ -62,6 +62,14 @@ fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, n
         evaluate_properties(view, control, &state, changes, false, |property| {
             control.record(finding(property, depth, &run))
         })?;
+        let raised = |property| control.record(finding(property, depth, &run));
+        if !is_within(view, control, &state, changes, raised)? {
+            if new {
+                control.note_outside(view.tables, step);
+            }
+            control.depth.fetch_max(depth, Relaxed);
+            return Ok(());
+        }
 
         successors.clear();
         let summary = view.for_each_successor(&state, here, ALL, |there, via| successors.push((there, via)))?;
@@ -81,6 +89,7 @@ fn walk(view: &mut View, control: &Control, initial: &[u32], fingerprint: u64, n
             return Ok(());
         }
         let (next, via) = successors[dice.below(successors.len())];
+        step = Some((state[via.process as usize], via));
         changes = view.take(&mut state, via)?;
         run.push(next);
     }
@@ -94,14 +103,17 @@ pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
     const IN_VAIN: u32 = 30;
     let mut view = View::new(tables);
     let initial = tables.initial()?;
-    let start = view.fingerprint(&initial);
     let mut vain = 0;
     for number in 0..WALKS {
         let mut dice = Dice(hash::sequence(0, &[number]));
-        let (mut state, mut here, mut changes) = (initial.clone(), start, Changes::EVERYWHERE);
-        let known = (tables.known_effects(|known| known.version), control.reads.read_set(control));
+        let (mut state, mut changes) = (dice.start(&initial).to_vec(), Changes::EVERYWHERE);
+        let mut here = view.fingerprint(&state);
+        let known = (tables.known_effects(|known| known.version), control.read_sets());
         for _ in 0..STEPS {
             evaluate_properties(&mut view, control, &state, changes, false, |_| {})?;
+            if !is_within(&mut view, control, &state, changes, |_| {})? {
+                break;
+            }
             for &node in &state[..tables.model.shape().processes] {
                 tables.profile(node)?;
             }
@@ -114,7 +126,7 @@ pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
             changes = view.take(&mut state, via)?;
             here = there;
         }
-        let news = known != (tables.known_effects(|known| known.version), control.reads.read_set(control));
+        let news = known != (tables.known_effects(|known| known.version), control.read_sets());
         vain = if news { 0 } else { vain + 1 };
         if vain == IN_VAIN || control.stopped() {
             break;
@@ -127,6 +139,12 @@ pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
 struct Dice(u64);
 
 impl Dice {
+    /// One of the initial states. If there is only one, nothing is thrown.
+    fn start<'a>(&mut self, initial: &'a [InitialState]) -> &'a [u32] {
+        let number = if initial.len() == 1 { 0 } else { self.below(initial.len()) };
+        &initial[number].state
+    }
+
     fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -10,10 +10,12 @@
 use crate::symmetry::group::Group;
 use crate::system::expander::Expander;
 use crate::system::inbox::{self, Deliverable};
+use crate::system::initial::InitialState;
 use crate::system::model::{
     Armed, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status, Truth,
 };
 use crate::system::tables::{InboxId, NodeId, Tables};
+use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -33,6 +35,10 @@ pub enum Evidence {
     },
     InitialMonitor {
         monitor: usize,
+    },
+    /// One of several initial states, by its combination, has an image that is none.
+    InitialStates {
+        combination: usize,
     },
     /// What a monitor makes of an event depends on which of the processes it is about.
     Monitor {
@@ -144,8 +150,42 @@ impl Tables {
         hashes.iter_mut().zip(images).for_each(|(hash, image)| *hash = self.node(*image).hash);
     }
 
-    /// Make sure that the initial state is its own image.
-    pub fn audit_initial(&self, state: &[u32]) -> Result<()> {
+    /// Make sure that the images of initial states are initial states.
+    pub fn audit_initial(&self, states: &[InitialState]) -> Result<()> {
+        let shape = self.model.shape();
+        if let [InitialState { state, .. }] = states {
+            return self.audit_only(state);
+        }
+        if shape.group.is_trivial() {
+            return Ok(());
+        }
+        let known: FxHashSet<&[u32]> = states.iter().map(|one| &one.state[..]).collect();
+        for InitialState { state, combination } in states {
+            for &element in &shape.group.generators {
+                if !known.contains(&self.state_image(state, element)[..]) {
+                    let evidence = Evidence::InitialStates { combination: *combination };
+                    return Err(self.model.asymmetry(element, evidence));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The image of a state under a generator of the group.
+    pub(crate) fn state_image(&self, state: &[u32], element: usize) -> Vec<u32> {
+        let shape = self.model.shape();
+        let mut image = state.to_vec();
+        for (process, &node) in state[..shape.processes].iter().enumerate() {
+            image[shape.group.elements[element][process] as usize] = self.image(node, element);
+        }
+        for monitor in shape.processes..shape.processes + shape.monitors {
+            image[monitor] = self.model.monitor_image(state[monitor], element);
+        }
+        image
+    }
+
+    /// The same for a single initial state, with what differs.
+    fn audit_only(&self, state: &[u32]) -> Result<()> {
         let shape = self.model.shape();
         for &element in &shape.group.generators {
             for (process, &node) in state[..shape.processes].iter().enumerate() {

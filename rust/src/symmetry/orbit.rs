@@ -174,20 +174,6 @@ impl View<'_> {
         self.tables.images(node, images, hashes);
     }
 
-    /// The image of a state under a generator of the group.
-    fn image(&self, state: &[u32], element: usize) -> Vec<u32> {
-        let tables = self.tables;
-        let group = &tables.model.shape().group;
-        let mut image = state.to_vec();
-        for (process, &node) in state[..self.processes].iter().enumerate() {
-            image[group.elements[element][process] as usize] = tables.image(node, element);
-        }
-        for monitor in self.processes..self.processes + self.monitors {
-            image[monitor] = tables.model.monitor_image(state[monitor], element);
-        }
-        image
-    }
-
     /// Make sure that a property has the same value in all images of a state.
     pub(crate) fn audit_property(
         &mut self,
@@ -223,7 +209,7 @@ impl View<'_> {
         let mut waiting = VecDeque::from([state.to_vec()]);
         while let Some(state) = waiting.pop_front() {
             for &element in &group.generators {
-                let image = self.image(&state, element);
+                let image = tables.state_image(&state, element);
                 self.read_scope(property, &image, &mut key);
                 if met.contains(&key[..]) {
                     continue;

@@ -165,6 +165,8 @@ impl<'t> Expander<'t> {
             }
             let target = if own.is_empty() {
                 self.tables.node_of(process as usize, outcome.local, rest, last)
+            } else if !inbox::has_room(self.model(), rest, &own) {
+                continue;
             } else {
                 let rest = inbox::insert(self.model(), rest, &own);
                 self.tables.node_of(process as usize, outcome.local, &rest, last)
@@ -237,7 +239,8 @@ impl<'t> Expander<'t> {
             deliveries.push((to, tables.bundle(bundle)));
         }
         let (before, after) = (tables.node(self.node), tables.node(target));
-        let simple = budget == NO_BUDGET && !rare;
+        let blocked = shape.blocks().is_some() && !deliveries.is_empty();
+        let simple = budget == NO_BUDGET && !rare && !blocked;
         found.transitions.push(Transition {
             delta: after.hash.wrapping_sub(before.hash).wrapping_add(sent),
             altered: model.values().altered(before.process as usize, before.local, after.local),

@@ -5,10 +5,25 @@
 
 use crate::system::model::{MessageId, Model, Network};
 
-/// Put messages in, in the order sent.
+/// How many messages of a sender are pending.
+fn from(model: &dyn Model, inbox: &[MessageId], sender: u16) -> usize {
+    inbox.iter().filter(|&&message| model.sender(message) == sender).count()
+}
+
+/// Whether there is room for the messages of one step.
+pub fn has_room(model: &dyn Model, inbox: &[MessageId], messages: &[MessageId]) -> bool {
+    let (Some(most), [first, ..]) = (model.shape().blocks(), messages) else { return true };
+    from(model, inbox, model.sender(*first)) + messages.len() <= most
+}
+
+/// Put messages in, in the order sent. A channel that is full drops them, if it is one that drops.
 pub fn insert(model: &dyn Model, inbox: &[MessageId], messages: &[MessageId]) -> Vec<MessageId> {
     let mut result = inbox.to_vec();
+    let most = model.shape().capacity.filter(|capacity| capacity.drops).map_or(usize::MAX, |capacity| capacity.most);
     for &message in messages {
+        if most != usize::MAX && from(model, &result, model.sender(message)) >= most {
+            continue;
+        }
         match model.shape().network {
             Network::Bag => {
                 let at = result.partition_point(|&m| m <= message);

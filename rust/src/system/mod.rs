@@ -2,7 +2,7 @@
 //! states of the whole system, their successors and fingerprints, and the values of properties. Open `model` first: it is
 //! what the engine asks. `values` has the content of ids, and `intern` gives equal
 //! content one id. `tables` keeps the answers, for all workers. `expander` computes
-//! from them the transitions of a node. `inbox` and `quorum` say which messages are pending, and which sets of them can be
+//! from them the transitions of a node. `initial` makes the initial states. `inbox` and `quorum` say which messages are pending, and which sets of them can be
 //! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `successors` has one worker's view of the
 //! tables: the inner loop of every search. `hash` makes fingerprints. `property` and `reads` evaluate properties.
 
@@ -10,6 +10,7 @@ pub mod encoding;
 pub(crate) mod expander;
 pub mod hash;
 pub mod inbox;
+pub mod initial;
 pub mod intern;
 pub mod model;
 pub mod property;

@@ -46,6 +46,14 @@ pub enum Network {
     Fifo,
 }
 
+/// How many messages a channel holds: those that are pending from one sender for one receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    pub most: usize,
+    /// What is sent to a full channel vanishes. Else the step that would send it is not possible.
+    pub drops: bool,
+}
+
 /// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -86,6 +94,10 @@ pub enum PropertyKind {
     Final,
     /// Part of a temporal formula: evaluated for that alone.
     Predicate,
+    /// A combination of choices of the `@init` methods is an initial state only if it is true.
+    Initially,
+    /// A state in which it is false is not expanded.
+    Within,
 }
 
 impl PropertyKind {
@@ -129,6 +141,8 @@ pub struct Shape {
     pub processes: usize,
     pub monitors: usize,
     pub network: Network,
+    /// None: channels are never full.
+    pub capacity: Option<Capacity>,
     pub lossy: bool,
     /// None: any number of losses.
     pub losses: Option<u32>,
@@ -147,6 +161,16 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The property of a kind of which there is at most one.
+    pub fn single(&self, kind: PropertyKind) -> Option<usize> {
+        self.properties.iter().position(|&one| one == kind)
+    }
+
+    /// How many messages a channel holds, if a step that sends to a full one is not possible.
+    pub fn blocks(&self) -> Option<usize> {
+        self.capacity.filter(|capacity| !capacity.drops).map(|capacity| capacity.most)
+    }
+
     pub fn loss_budget(&self) -> Option<usize> {
         self.losses.map(|_| 0)
     }
@@ -248,11 +272,12 @@ impl Outcome {
     }
 }
 
+/// What there is before the first step.
 #[derive(Clone, Debug, Default)]
 pub struct Initial {
-    pub locals: Vec<LocalId>,
-    /// (receiver, message) in the order sent.
-    pub messages: Vec<(u16, MessageId)>,
+    /// Per process, what its `@init` methods did: one outcome per combination of their choices.
+    pub processes: Vec<Vec<Outcome>>,
+    /// The states of the monitors before the `@init` methods run.
     pub monitors: Vec<MonitorId>,
 }
 

@@ -19,6 +19,21 @@ impl ReadSet {
     }
 }
 
+/// What partial-order reduction must know of reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadSets {
+    /// Of the properties: what changes this is visible.
+    pub visible: ReadSet,
+    /// Of the bound of the search: what changes this may lead out of it.
+    pub bounds: ReadSet,
+}
+
+impl ReadSets {
+    pub fn covers(self, other: ReadSets) -> bool {
+        self.visible.covers(other.visible) && self.bounds.covers(other.bounds)
+    }
+}
+
 /// Where a state differs from its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
@@ -112,6 +127,11 @@ impl PropertyReads {
         read_set
     }
 
+    /// What the bound of the search has read.
+    pub fn bounds(&self, control: &Control) -> ReadSet {
+        self.seen(control.within.as_slice())
+    }
+
     /// The fields and the inboxes that a property has read.
     pub(crate) fn of(&self, property: usize) -> (u64, u64) {
         (self.fields[property].load(Relaxed), self.inboxes[property].load(Relaxed))
@@ -140,6 +160,34 @@ impl PropertyReads {
         let (fields, inboxes) = &self.parts[property][part];
         changes.concern(fields.load(Relaxed), inboxes.load(Relaxed))
     }
+}
+
+/// Whether a state is within the bound of the search (`System(within=…)`): only then it is expanded. Hands the exception that
+/// the bound raises to `raised`, as a property.
+#[inline]
+pub fn is_within(
+    view: &mut View,
+    control: &Control,
+    state: &[u32],
+    changes: Changes,
+    raised: impl FnOnce(usize),
+) -> Result<bool> {
+    // The parent is within the bound.
+    let Some(property) = control.within.filter(|&within| control.reads.concern(within, changes)) else {
+        return Ok(true);
+    };
+    let neutral = view.tables.model.shape().quantifiers[property].every
+        && !control.reads.undecided[property].load(Relaxed)
+        && !view.orbits.any();
+    let changes = if neutral { changes } else { Changes::EVERYWHERE };
+    let value = view.evaluate_changed(property, state, changes, &control.reads)?;
+    if view.orbits.any() {
+        view.audit_property(property, state, value, &control.reads)?;
+    }
+    if value.is_none() {
+        raised(control.exception());
+    }
+    Ok(value == Some(true))
 }
 
 /// Evaluate the open properties on a state: the `final` ones if it is terminal, else the others that the changes may have

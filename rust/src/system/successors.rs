@@ -11,7 +11,7 @@ use crate::system::model::{
 };
 use crate::system::property::{Components, Place, Projection};
 use crate::system::reads::{Changes, PropertyReads};
-use crate::system::tables::{BundleId, InboxId, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tables::{BLOCKED, BundleId, InboxId, NO_BUDGET, Node, NodeId, Tables, Transition};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -141,6 +141,8 @@ pub struct View<'t> {
     pub(crate) monitors: usize,
     /// Components of a state.
     pub width: usize,
+    /// A step that sends to a full channel is not possible.
+    blocks: bool,
 }
 
 impl<'t> View<'t> {
@@ -160,6 +162,7 @@ impl<'t> View<'t> {
             processes: shape.processes,
             monitors: shape.monitors,
             width: shape.width(),
+            blocks: shape.blocks().is_some(),
         }
     }
 
@@ -311,7 +314,14 @@ impl<'t> View<'t> {
         sum
     }
 
-    /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to.
+    /// Whether what a transition sends fits into the channels.
+    fn has_room(&mut self, state: &[u32], transition: &Transition) -> bool {
+        let deliveries = self.tables.deliveries(transition);
+        deliveries.iter().all(|&(to, bundle)| self.arrive(state[to as usize], bundle) != BLOCKED)
+    }
+
+    /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to. None if it
+    /// is not possible here.
     pub(crate) fn involved(
         &mut self,
         state: &[u32],
@@ -320,6 +330,9 @@ impl<'t> View<'t> {
     ) -> Result<Option<Successor>> {
         let transition = self.tables.transitions(state[via.process as usize])?[via.index as usize];
         let details = self.tables.details(&transition);
+        if self.blocks && !self.has_room(state, &transition) {
+            return Ok(None);
+        }
         let mut sum = self.sum_after(state, fingerprint, &transition);
         if transition.budget != NO_BUDGET {
             let budget = transition.budget as usize;

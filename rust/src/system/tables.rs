@@ -8,6 +8,7 @@
 use crate::por::effects::{KnownEffects, Profile};
 use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
+use crate::system::initial::InitialState;
 use crate::system::intern::Interner;
 use crate::system::model::{
     Armed, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome,
@@ -21,12 +22,14 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 pub type NodeId = u32;
 pub type InboxId = u32;
 pub type BundleId = u32;
 
+/// The node after an arrival for which there is no room: the step is not possible.
+pub const BLOCKED: NodeId = NodeId::MAX;
 pub const NO_BUDGET: u8 = u8::MAX;
 /// Where no history is kept.
 const NO_HISTORY: InboxId = InboxId::MAX;
@@ -51,7 +54,7 @@ pub struct Bundle {
     pub messages: Vec<MessageId>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A process runs a handler.
     Step,
@@ -187,12 +190,17 @@ pub struct Tables {
     bundle_ids: SharedMap<Bundle, BundleId>,
     arrivals: SharedMap<u64, NodeId>,
     pub(crate) answers: Answers,
+    /// The initial states, once they are known.
+    pub(super) initial: Mutex<Option<Arc<[InitialState]>>>,
     /// Per property and part of it.
     trees: Vec<Vec<Mutex<Tree>>>,
     pub(crate) reductions: Mutex<ReductionTables>,
     pub(crate) known_effects: Mutex<KnownEffects>,
     /// Held by the worker that asks a model that answers one at a time.
     filling: Mutex<()>,
+    /// Per process, how many nodes were met; and some of them, in this order.
+    met: Vec<AtomicU32>,
+    pub(crate) sample: Mutex<Vec<NodeId>>,
     /// How many questions and states the audit of a symmetry has looked at, and whether it left some images out.
     pub(crate) audited: AtomicU64,
     pub(crate) sampled: AtomicBool,
@@ -200,9 +208,15 @@ pub struct Tables {
     pub(crate) leaves: AtomicU64,
 }
 
+/// Whether the node of a process with this number belongs to the sample: at least 64 of each doubling of the numbers do.
+fn is_sampled(number: u32) -> bool {
+    number.trailing_zeros() + 7 >= u32::BITS - number.leading_zeros()
+}
+
 impl Tables {
     pub fn new(model: Arc<dyn Model>) -> Self {
         // The last tree is that of the property as a whole.
+        let processes = model.shape().processes;
         let trees = |quantifier: &Quantifier| (0..=quantifier.parts).map(|_| Mutex::default()).collect();
         Tables {
             trees: model.shape().quantifiers.iter().map(trees).collect(),
@@ -220,29 +234,16 @@ impl Tables {
             bundle_ids: SharedMap::default(),
             arrivals: SharedMap::default(),
             answers: Answers::default(),
+            initial: Mutex::new(None),
             reductions: Mutex::default(),
             known_effects: Mutex::default(),
             filling: Mutex::new(()),
+            met: (0..processes).map(|_| AtomicU32::new(0)).collect(),
+            sample: Mutex::default(),
             audited: AtomicU64::new(0),
             sampled: AtomicBool::new(false),
             leaves: AtomicU64::new(1),
         }
-    }
-
-    /// The initial state: a node per process, monitors, budgets.
-    pub fn initial(&self) -> Result<Vec<u32>> {
-        let initial = self.model.initial()?;
-        let mut state = Vec::new();
-        for (process, &local) in initial.locals.iter().enumerate() {
-            let mine: Vec<MessageId> =
-                initial.messages.iter().filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
-            let pending = inbox::insert(&*self.model, &[], &mine);
-            state.push(self.node_of(process, local, &pending, self.last(&[])));
-        }
-        state.extend_from_slice(&initial.monitors);
-        state.extend(self.model.shape().budgets());
-        self.audit_initial(&state)?;
-        Ok(state)
     }
 
     #[inline]
@@ -338,7 +339,7 @@ impl Tables {
         (begin, deliveries.len() as u16)
     }
 
-    /// The node of another process after a bundle arrived.
+    /// The node of another process after a bundle arrived, or `BLOCKED`.
     pub fn arrival(&self, node: NodeId, bundle: BundleId) -> NodeId {
         let key = u64::from(node) << 32 | u64::from(bundle);
         if let Some(found) = self.arrivals.get(&key) {
@@ -346,6 +347,10 @@ impl Tables {
         }
         let before = self.node(node);
         let Bundle { birth, messages } = self.bundles.get(bundle);
+        // Messages to a crashed process vanish.
+        if before.status != Status::Crashed && !inbox::has_room(&*self.model, self.inbox(before.inbox), messages) {
+            return self.arrivals.insert(key, BLOCKED);
+        }
         let pending = inbox::insert(&*self.model, self.inbox(before.inbox), messages);
         let after = self.node_of(before.process as usize, birth.unwrap_or(before.local), &pending, before.last);
         self.arrivals.insert(key, after)
@@ -425,7 +430,13 @@ impl Tables {
         // Messages to a crashed process vanish.
         let inbox = self.inbox_of(if status == Status::Crashed { &[] } else { pending });
         let key = (process as u16, local, inbox, last);
-        self.node_ids.get_or_insert_with(key, || self.nodes.push(self.made_node(process, status, local, inbox, last)))
+        self.node_ids.get_or_insert_with(key, || {
+            let id = self.nodes.push(self.made_node(process, status, local, inbox, last));
+            if is_sampled(self.met[process].fetch_add(1, Ordering::Relaxed)) {
+                self.sample.lock().push(id);
+            }
+            id
+        })
     }
 
     fn made_node(&self, process: usize, status: Status, local: LocalId, inbox: InboxId, last: InboxId) -> Node {

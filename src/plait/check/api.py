@@ -13,6 +13,7 @@ from plait.check import hash_seeds
 from plait.check.cover.recorder import Recorder, premises
 from plait.check.cover.summary import with_coverage
 from plait.check.explain.verdicts import judge, violated
+from plait.check.growth import Growth
 from plait.check.live import search as liveness
 from plait.check.live.buchi import Automaton
 from plait.check.live.refinement import Refining
@@ -26,7 +27,7 @@ from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import PropertyResult, Verdict
 from plait.model.properties import Property
 from plait.model.refinement import Refinement
-from plait.model.system import System, selected, with_properties
+from plait.model.system import System, selected
 from plait.model.temporal import Atom, Temporal
 
 
@@ -80,7 +81,7 @@ def check(
     if len(liveness.predicates(checked, [premise.atom for premise in asked])) > liveness.MOST_PREDICATES:
         asked = []  # coverage must not make a model too large to check
     more = [premise.atom for premise in asked]
-    system = with_properties(system, liveness.flattened(checked, more))
+    system = liveness.flattened(system, checked, more)
     asymmetry: AsymmetryError | None = None
     while True:
         try:
@@ -110,7 +111,7 @@ def check(
     verdict = msgspec.structs.replace(verdict, warnings=[*verdict.warnings, *untested]) if untested else verdict
     if not options.coverage:
         return verdict
-    return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [])
+    return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [], report.exits)
 
 
 def _searched(
@@ -126,7 +127,8 @@ def _searched(
 ) -> tuple[SearchReport, liveness.Findings | None]:
     """The report of the engine about states, and about runs if there are temporal properties."""
     system = runner.system
-    told = (lambda counters: progress(Progress.of(options.search, counters))) if progress else None
+    growth = Growth(runner)
+    told = (lambda counters: progress(Progress.of(options.search, counters, growth.notes()))) if progress else None
     reduced = reductions.history or any(r.applied for r in reductions.reductions)
     of_graph = bool(temporal or refining)
     if of_graph and options.search == "bfs" and options.max_depth is None and not reduced:

@@ -30,7 +30,7 @@ from plait.kernel.errors import ModelError
 from plait.kernel.places import text_of
 from plait.model.loader import load, reader_module
 from plait.model.properties import Property
-from plait.model.system import System, selected, with_properties
+from plait.model.system import System, selected
 
 SEEDS = (1, 2, 3, 4)
 """With two possible answers, each of which is as likely, all of them agree in one case of eight."""
@@ -183,7 +183,7 @@ def _answers(
     system = load(target, parameters, parse=False)
     if _shape(system) != shape:
         return "the target gives another system"
-    tabulation = Tabulation(with_properties(system, flattened(selected(system, checked))))
+    tabulation = Tabulation(flattened(system, selected(system, checked)))
     for cls in [c for c in gc.get_objects() if isinstance(c, type)]:
         if f"{cls.__module__}.{cls.__qualname__}" in classes:
             tabulation.codec.learn(cls)

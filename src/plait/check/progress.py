@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ class Progress:
     python_calls: int
     seconds: float
     walks: int
+    growing: tuple[str, ...] = ()
+    """What keeps growing, and the bound to give: the search may not end."""
 
     @classmethod
-    def of(cls, search: str, counters: Counters) -> Progress:
+    def of(cls, search: str, counters: Counters, growing: Sequence[str] = ()) -> Progress:
         """The counters of the engine so far."""
-        names = [field.name for field in dataclasses.fields(cls) if field.name != "search"]
-        return cls(search=search, **{name: getattr(counters, name) for name in names})
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("search", "growing")]
+        return cls(search=search, growing=tuple(growing), **{name: getattr(counters, name) for name in names})

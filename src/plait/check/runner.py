@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from plait._native import Engine, Failure, Transition
@@ -45,6 +46,8 @@ class Runner:
             processes=len(system.classes),
             monitors=len(system.monitors),
             network=network.kind,
+            capacity=network.capacity,
+            drops=network.full == "drop",
             lossy=network.lossy,
             losses=network.losses,
             duplications=network.duplications if network.kind == "duplicating" else None,
@@ -65,6 +68,11 @@ class Runner:
             native=self.native,
         )
         self.tabulation.store = self.engine.store
+
+    @functools.cached_property
+    def initial(self) -> list[tuple[list[int], int]]:
+        """The initial states, each with the number of the combination of choices that leads to it."""
+        return self.engine.initial()
 
     def _native_system(self, native: Native, foresee: bool) -> NativeSystem | None:
         # Coverage is recorded by running the user's code, and decomposition keeps full local states in Python.

@@ -21,6 +21,7 @@ class ProgressLine:
         self._terminal = sys.stderr.isatty() if terminal is None else terminal
         self._live: Any = None
         self._started, self._due = time.monotonic(), _PLAIN_INTERVAL
+        self._noted: set[str] = set()
 
     def __enter__(self) -> ProgressLine:
         if self._terminal:
@@ -39,6 +40,18 @@ class ProgressLine:
 
     def __call__(self, progress: Progress) -> None:
         self._show(line(progress), progress.seconds)
+        for text in progress.growing:
+            what = text.partition(" keeps growing")[0]
+            if what not in self._noted:  # once: its value is another one each time
+                self._noted.add(what)
+                self._print(text)
+
+    def _print(self, text: str) -> None:
+        """A line that stays."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            note(text)
 
     def say(self, text: str) -> None:
         """Show a text."""

@@ -49,7 +49,7 @@ debugger, as for breakpoint().
     from plait.check.explain.replay import replay as events
     from plait.model.loader import load
     from plait.report.itf import load_trace
-    from plait.report.wording import LOOP_STARTS, loop_text, mark_texts, step_details
+    from plait.report.wording import LOOP_STARTS, loop_text, mark_texts, start_text, step_details
 
     trace = load_trace(file)
     steps = len(trace.events)
@@ -69,7 +69,7 @@ debugger, as for breakpoint().
         ) from None
     before = _debugged(system, trace, step) if pdb else None
     if not quiet:
-        emit(f"initially\n{_state(trace, trace.initial)}")
+        emit(f"{start_text(trace) or 'initially'}\n{_state(trace, trace.initial)}")
     details, marks = step_details(trace), mark_texts(trace)
     hidden = _hidden(step or steps, all)
     for count, event in enumerate(events(system, trace, before=before), 1):

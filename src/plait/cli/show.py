@@ -14,7 +14,7 @@ from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process
 from plait.model.quorum import Quorum
-from plait.model.system import System, with_properties
+from plait.model.system import System
 from plait.report.wording import plural
 
 
@@ -84,6 +84,8 @@ def _system(system: System) -> dict[str, Any]:
         "faults": [str(f) for f in system.faults],
         "symmetric": [role.__name__ for role in system.symmetric],
         "rotations": [role.__name__ for role in system.rotations],
+        "initially": system.initially and system.initially.name,
+        "within": system.within and system.within.name,
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
         "properties": [
@@ -138,7 +140,7 @@ def _decomposition(system: System) -> list[dict[str, Any]]:
     from plait.check.live.search import flattened
     from plait.check.reduce.decomposition import decompose
 
-    fields = decompose(with_properties(system, flattened(system.properties)), "auto").fields
+    fields = decompose(flattened(system, system.properties), "auto").fields
     return [
         {
             "role": cls.__name__,
@@ -180,7 +182,7 @@ def _native(system: System) -> list[dict[str, Any]]:
     from plait.check.tabulate.native import native_system
     from plait.check.tabulate.tabulation import Tabulation
 
-    system = with_properties(system, flattened(system.properties))
+    system = flattened(system, system.properties)
     return [
         {
             "function": f.label,
@@ -244,6 +246,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     lines += ["", f"network: {facts['network']}"]
     lines += [f"faults: {fault}" for fault in facts["faults"]]
     lines += [f"{kind}: {', '.join(facts[kind])}" for kind in ("symmetric", "rotations") if facts[kind]]
+    lines += [facts[kind].replace(kind, f"{kind}:", 1) for kind in ("initially", "within") if facts[kind]]
     for process in facts["processes"]:
         lines += _process(process)
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])

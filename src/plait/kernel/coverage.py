@@ -75,6 +75,17 @@ class Untested(msgspec.Struct, frozen=True):
     """Whether the property holds vacuously: no part that can be false was evaluated."""
 
 
+class Exit(msgspec.Struct, frozen=True):
+    """Where a search left its bound (`System(within=…)`)."""
+
+    role: str | None
+    """None: initial states are outside."""
+    handler: str | None
+    """None: by a fault."""
+    states: int
+    """The number of states outside that were met first by such a step."""
+
+
 class Coverage(msgspec.Struct, frozen=True):
     """Which parts of a model a search exercised."""
 
@@ -85,3 +96,4 @@ class Coverage(msgspec.Struct, frozen=True):
     messages: list[MessageCoverage]
     fields: list[FieldCoverage]
     untested: list[Untested]
+    exits: list[Exit] = []

@@ -71,6 +71,7 @@ def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
         lanes=[replace(lane, name=of(lane.name)) for lane in trace.lanes],
         messages=[message(sent) for sent in trace.messages],
         initial=snapshot(trace.initial),
+        chosen={of(lane): data(choices) for lane, choices in trace.chosen.items()},
         events=[event(e) for e in trace.events],
         violators=[[of(name) for name in names] for names in trace.violators],
     )

@@ -150,7 +150,7 @@ class Raised(msgspec.Struct, frozen=True):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A run of the system, from its initial state."""
+    """A run of the system, from an initial state."""
 
     target: str
     """The target of `plait check` for the model."""
@@ -160,6 +160,8 @@ class Trace(msgspec.Struct, frozen=True):
     messages: list[Sent]
     initial: Snapshot
     events: list[Event]
+    chosen: dict[str, list[Data]] = {}
+    """For each lane whose `@init` methods choose, what they chose. It says which initial state the run begins with."""
     loop: int | None = None
     """For a lasso, the index of the event to which the run goes back."""
     explanation: str | None = None

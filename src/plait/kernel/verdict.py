@@ -17,6 +17,7 @@ Status = Literal["holds", "violated", "inconclusive"]
 VACUOUS = {
     "no-property": "no property was given",
     "no-step": "no process can ever take a step",
+    "no-state": "every initial state is outside of the bound",
 }
 """Bounds of a search that was complete, but has shown nothing, and what they mean."""
 
@@ -84,6 +85,9 @@ class Statistics(msgspec.Struct, frozen=True):
     """The number of questions that the virtual machine answered."""
     native_compared: int = 0
     """The number of these answers that were compared with an answer of Python, which `python_calls` counts, too."""
+    cut_states: int = 0
+    """The number of states outside of the bound (`System(within=…)`). They were checked, but not expanded; `states` does not
+    count them."""
     local_states: int = 0
     """The number of distinct local states of processes and monitors."""
     local_bytes: int = 0
@@ -134,7 +138,8 @@ class Verdict(msgspec.Struct, frozen=True):
     message: str | None = None
     """What is wrong, in a sentence."""
     bound: str | None = None
-    """None if the whole state space was searched, else the limit that was reached."""
+    """None if the whole state space was searched, else the limit that was reached, or the bound of the System if states
+    outside of it were not expanded."""
     trace: Trace | None = None
     """The counterexample, if there is one."""
     warnings: list[str] = []
@@ -144,6 +149,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return self.status == "holds"
+
+    @builtins.property
+    def limit(self) -> str | None:
+        """The limit that ended the search before it was complete; None if there was none.
+
+        A search that is bounded by its System (`within`), or that has shown nothing, was complete.
+        """
+        complete = self.bound is None or self.bound in VACUOUS or self.bound.split()[0] == "within"
+        return None if complete else self.bound
 
     @builtins.property
     def exit_code(self) -> int:
@@ -159,6 +173,7 @@ class Verdict(msgspec.Struct, frozen=True):
             "property": self.property,
             "message": self.message,
             "states": s.states,
+            "cut_states": s.cut_states,
             "transitions": s.transitions,
             "terminal_states": s.terminal_states,
             "depth": s.depth,

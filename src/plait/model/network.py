@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, get_args
 
 from plait.kernel.errors import ModelError
 
 Kind = Literal["unordered", "duplicating", "fifo"]
+Full = Literal["block", "drop"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,10 @@ class Network:
     """How many messages the network may lose in a run. None: no limit."""
     duplications: int | None = None
     """How many copies a duplicating network may make in a run. None: no limit."""
+    capacity: int | None = None
+    """How many messages of one sender may be pending for one receiver. None: no limit."""
+    full: Full = "block"
+    """What happens if a step sends to a full channel: the step is not possible, or the message is dropped."""
 
     def __post_init__(self) -> None:
         for name in ("losses", "duplications"):
@@ -28,6 +33,19 @@ class Network:
                 raise ModelError(
                     f"network: {name}={budget!r} is not a number of faults", hint="give 0, 1, 2, … or None"
                 )
+        if self.capacity is not None and (
+            isinstance(self.capacity, bool) or not isinstance(self.capacity, int) or self.capacity < 1
+        ):
+            raise ModelError(
+                f"network: capacity={self.capacity!r} is not a number of messages", hint="give 1, 2, 3, … or None"
+            )
+        if self.full not in get_args(Full):
+            raise ModelError(
+                f"network: full={self.full!r} is not known",
+                hint='give "block" (a step that sends to a full channel is not possible) or "drop" (the message is dropped)',
+            )
+        if self.full == "drop" and self.capacity is None:
+            raise ModelError('network: full="drop" needs a capacity', hint='write fifo(capacity=3, full="drop")')
 
     def __str__(self) -> str:
         parts: list[str] = [self.kind]
@@ -35,15 +53,20 @@ class Network:
             parts.append(f"at most {self.duplications} copies")
         if self.lossy:
             parts.append("lossy" if self.losses is None else f"at most {self.losses} lost")
+        if self.capacity is not None:
+            full = "dropped" if self.full == "drop" else "blocked"
+            parts.append(f"at most {self.capacity} per sender and receiver, more are {full}")
         return ", ".join(parts)
 
 
-def unordered(*, lossy: bool = False, losses: int | None = None) -> Network:
+def unordered(*, lossy: bool = False, losses: int | None = None, capacity: int | None = None) -> Network:
     """A network without order: messages overtake each other, and each is delivered at most once. This is the default.
 
-    With `losses=n` the network loses at most n messages in a run. With `lossy=True` alone it loses any number.
+    With `losses=n` the network loses at most n messages in a run. With `lossy=True` alone it loses any number. With
+    `capacity=n`, at most n messages of one sender are pending for one receiver: a step that would send more is not
+    possible until the receiver takes one.
     """
-    return Network("unordered", lossy or losses is not None, losses)
+    return Network("unordered", lossy or losses is not None, losses, capacity=capacity)
 
 
 def duplicating(*, lossy: bool = False, losses: int | None = None, duplications: int | None = None) -> Network:
@@ -54,6 +77,12 @@ def duplicating(*, lossy: bool = False, losses: int | None = None, duplications:
     return Network("duplicating", lossy or losses is not None, losses, duplications)
 
 
-def fifo(*, lossy: bool = False, losses: int | None = None) -> Network:
-    """One queue per sender and receiver: messages of one sender arrive in the order in which they were sent."""
-    return Network("fifo", lossy or losses is not None, losses)
+def fifo(
+    *, lossy: bool = False, losses: int | None = None, capacity: int | None = None, full: Full = "block"
+) -> Network:
+    """One queue per sender and receiver: messages of one sender arrive in the order in which they were sent.
+
+    With `capacity=n`, a queue holds at most n messages. A step that would send more is not possible (`full="block"`), or
+    what it sends to a full queue is dropped (`full="drop"`).
+    """
+    return Network("fifo", lossy or losses is not None, losses, capacity=capacity, full=full)

@@ -216,7 +216,10 @@ def on(
 
 
 def init(function: F) -> F:
-    """A method that runs once, before the initial state. It may send messages."""
+    """A method that runs once, before the initial state. It may send messages and choose.
+
+    Each combination of choices of the `@init` methods of all processes is an initial state.
+    """
     return _mark(function, Handler(function.__name__, "init", function))
 
 

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Process)
 
-Kind = Literal["always", "reachable", "final", "temporal", "refinement", "predicate"]
+Kind = Literal["always", "reachable", "final", "temporal", "refinement", "predicate", "initially", "within"]
 """`plait.model.temporal` has the properties of kind `temporal`, `plait.model.refinement` those of kind `refinement`. A
-`predicate` is a part of a temporal property."""
+`predicate` is a part of a temporal property.
+
+`initially` and `within` are no properties to check: a System says with them which states it has.
+"""
 
 
 ASSERTIONS, NO_EXCEPTIONS = "assertions", "no_exceptions"
@@ -154,6 +157,19 @@ def distinct(properties: Sequence[Property]) -> list[Property]:
         taken.add(name)
         made.append(p if name == p.name else dataclasses.replace(p, name=name))
     return made
+
+
+def condition(kind: Literal["initially", "within"], given: Any) -> Property | None:
+    """What `System(initially=…)` or `System(within=…)` was given, as a Property."""
+    if given is None:
+        return None
+    if isinstance(given, Property) or not callable(given):
+        raise ModelError(
+            f"System: {kind}={given!r} is not a function of the view",
+            hint=f"write for example {kind}=lambda s: all(len(p.inbox) <= 3 for p in s)",
+        )
+    name = getattr(given, "__name__", "<lambda>")
+    return Property(kind if name == "<lambda>" else f"{kind} {name}", kind, given)
 
 
 @overload

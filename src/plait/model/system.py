@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
@@ -15,9 +15,12 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process
-from plait.model.properties import BUILT_IN, Property, distinct
+from plait.model.properties import BUILT_IN, Property, condition, distinct
 from plait.model.quorum import Quorum
 from plait.model.tag import check_rounds
+
+if TYPE_CHECKING:
+    from plait.model.view import View
 
 
 class System:
@@ -29,6 +32,8 @@ class System:
     `rotations=[Node]` declares that the processes of a role form a ring, in their order: if each takes the place of the
     next one, and the last that of the first, the system behaves the same.
     `rounds=["Prepare", "Ack"]` is the order of the rounds of a phase, for messages with `@tagged`.
+    `initially=lambda s: …` is true in the initial states, if not all combinations of choices of `@init` methods are meant.
+    `within=lambda s: …` bounds the search: a state in which it is false is checked, but not expanded.
     `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them. A
     process that is assumed to recover (`weak(recovery(Worker))`) is not at its end while it is down.
     """
@@ -46,6 +51,8 @@ class System:
         rotations: Iterable[type[Process]] = (),
         rounds: Sequence[str] | None = None,
         fairness: Iterable[Fairness] = (),
+        initially: Callable[[View], object] | None = None,
+        within: Callable[[View], object] | None = None,
         name: str = "system",
     ) -> None:
         self.name = name
@@ -59,6 +66,10 @@ class System:
         self.properties: list[Property] = distinct(_list_of(properties, Property, "properties"))
         self.fairness = assumptions(fairness, "System")
         """The assumptions of temporal properties."""
+        self.initially = condition("initially", initially)
+        """Which combinations of choices of `@init` methods are initial states; None: all."""
+        self.within = condition("within", within)
+        """Which states are expanded; None: all."""
         self.spare = dict(spare or {})
         if not isinstance(self.network, Network):
             raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from plait.kernel.coverage import Branch, Coverage, FieldCoverage, MessageCoverage
+from plait.kernel.coverage import Branch, Coverage, Exit, FieldCoverage, MessageCoverage
 from plait.report.wording import plural, visible
 
 
@@ -41,7 +41,17 @@ def sections(coverage: Coverage) -> list[Section]:
     names = {u.property for u in coverage.untested}
     summary = f"{plural(len(names), 'property')} not tested, or only in part" if names else "all tested"
     found.append(Section("properties", summary, untested))
+    if coverage.exits:
+        exits = [(_exit(e), f"led out of the bound, to {plural(e.states, 'state')}") for e in coverage.exits]
+        outside = plural(sum(e.states for e in coverage.exits), "state")
+        found.append(Section("bound", f"{outside} outside, which were not expanded", exits))
     return [Section(s.name, s.summary, [(visible(what), visible(how)) for what, how in s.gaps]) for s in found]
+
+
+def _exit(one: Exit) -> str:
+    if one.role is None:
+        return "initial states"
+    return f"{one.role}.{one.handler}" if one.handler else f"a fault of {one.role}"
 
 
 def _of(all_: Sequence[object], gaps: Sequence[object]) -> str:

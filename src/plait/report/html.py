@@ -133,7 +133,11 @@ def _coverage(verdict: Verdict) -> str:
 
 def _explanation(trace: Trace, outcome: str | None) -> str:
     """Why the run is as it is, unfolded. Only a violation is red."""
-    lines = [(f"explanation {outcome or ''}".strip(), trace.explanation), ("tidied", trace.tidied)]
+    lines = [
+        (f"explanation {outcome or ''}".strip(), trace.explanation),
+        ("tidied", facts.start_text(trace)),
+        ("tidied", trace.tidied),
+    ]
     said = "".join(f'<p class="{kind}">{escape(facts.visible_lines(text))}</p>' for kind, text in lines if text)
     waits = "".join(
         f"<tr><td>{escape(who)}</td><td>{escape(reason)}</td></tr>" for who, reason in facts.waiting_rows(trace)

@@ -56,6 +56,7 @@ class _Plait(msgspec.Struct):
     waiting: list[Wait] = []
     violators: list[list[str]] = []
     abstract: str | None = None
+    chosen: dict[str, list[Data]] = {}
 
 
 class _File(msgspec.Struct, rename={"meta": "#meta"}):
@@ -115,7 +116,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         plait["marks"] = trace.marks
     if re.search(r"[/.:]", trace.target):
         plait["folder"] = os.path.relpath(Path.cwd(), Path(path).parent.resolve())
-    for field in ("waiting", "violators"):
+    for field in ("chosen", "waiting", "violators"):
         if getattr(trace, field):
             plait[field] = getattr(trace, field)
     if trace.abstract is not None:
@@ -214,6 +215,7 @@ def _read(file: Path, raw: object) -> Trace:
         messages=plait.messages,
         initial=snapshots[0],
         events=events,
+        chosen=plait.chosen,
         loop=plait.loop,
         explanation=plait.explanation,
         marks=plait.marks,
@@ -295,7 +297,7 @@ def _check(file: Path, trace: Trace) -> None:
         if event is not None:
             values += [event.announced, event.choices, [list(pair) for pair in event.changed.values()]]
         _check_data(file, values)
-    _check_data(file, [trace.parameters, [m.fields for m in trace.messages]])
+    _check_data(file, [trace.parameters, [m.fields for m in trace.messages], list(trace.chosen.values())])
 
 
 def _check_data(file: Path, data: Data) -> None:

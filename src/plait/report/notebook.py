@@ -117,7 +117,7 @@ def _trace(trace: Trace, heading: str, outcome: str | None) -> list[str]:
     parts = [f'<div style="font-size:14px;font-weight:bold;margin:10px 0 2px 0">{escape(heading)}</div>']
     if trace.explanation:
         parts.append(_paragraph(trace.explanation, _COLORS.get(outcome or "", _INK), bold=True))
-    parts += [_paragraph(trace.tidied, _SOFT)] if trace.tidied else []
+    parts += [_paragraph(said, _SOFT) for said in (facts.start_text(trace), trace.tidied) if said]
     if why := facts.why_rows(trace):
         rows = [[_code(part), _code(value), _soft(step)] for part, value, step in why]
         parts.append(_folded("Why", _table(rows), shown=True))

@@ -156,6 +156,8 @@ def hidden_text(hidden: range) -> str:
 
 def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bool) -> list[Line]:
     lines: list[Line] = [[(facts.trace_heading(trace, verdict), "bold")], [(f"  of {facts.model_text(trace)}", "dim")]]
+    if (start := facts.start_text(trace)) is not None:
+        lines.append([(f"  {start}", "")])
     if trace.tidied:
         lines.append([(f"  {facts.visible(trace.tidied)} (the option raw shows the run as it was found)", "dim")])
     hidden = hidden_steps(len(trace.events)) if abridged else range(0)

@@ -112,7 +112,8 @@ def _ending(messages: dict[int, Sent], event: Event, step: int, journey: Journey
     if journey.dropped != step or number in event.consumed:
         return []
     if number in event.sent:
-        return [("drops", f"#{number}: {to} is not running")]
+        down = journey.message.receiver in event.state.status
+        return [("drops", f"#{number}: {to} is not running" if down else f"#{number}: the channel to {to} is full")]
     return [("drops", line) for line in _taken(messages, [number])]
 
 
@@ -131,6 +132,14 @@ def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
     for field, (before, after) in event.changed.items():
         rows.append(("changes", f"{visible(field)}: {visible(text(before))} → {visible(text(after))}"))
     return rows
+
+
+def start_text(trace: Trace) -> str | None:
+    """Which of several initial states a run begins with: what the `@init` methods chose."""
+    if not trace.chosen:
+        return None
+    made = [f"{visible(lane)} chose {', '.join(visible(text(c)) for c in some)}" for lane, some in trace.chosen.items()]
+    return f"initially {'; '.join(made)}"
 
 
 def trace_heading(trace: Trace, verdict: Verdict | None = None) -> str:
@@ -262,6 +271,8 @@ def stopped(bound: str) -> str:
     said = {"interrupted": "interrupted", "walks": "random walks do not visit all states"}
     if bound in VACUOUS:
         return f"nothing was checked: {VACUOUS[bound]}"
+    if bound.split()[0] == "within":
+        return f"not decided {visible(bound)}" if " " in bound else "not decided within the bound"
     if bound in ("max-states", "max-depth", "timeout", "memory"):
         return f"stopped: {bound} limit reached"
     return said.get(bound) or f"stopped{' at' if bound.startswith('depth') else ':'} {visible(bound)}"
@@ -283,15 +294,17 @@ def _searched_claim(verdict: Verdict) -> str:
     walks = f" in {plural(s.walks, 'random walk')}" if s.walks else ""
     states = plural(s.states, "state")
     if verdict.status == "violated" and _lacks_example(verdict):
-        if verdict.bound:
-            return f"No example was found within the bound {visible(verdict.bound)}: {states} searched{walks}."
+        if verdict.limit:
+            return f"No example was found within the bound {visible(verdict.limit)}: {states} searched{walks}."
     elif verdict.status == "violated":
         said = f"A violation was found after {states}{walks}."
-        if verdict.bound:
-            said += f" The search was not complete ({stopped(verdict.bound)}): other properties may be undecided."
+        if verdict.limit:
+            said += f" The search was not complete ({stopped(verdict.limit)}): other properties may be undecided."
         return said
     if verdict.bound in VACUOUS:
         return f"Nothing was checked: {VACUOUS[verdict.bound]}. {_complete_claim(verdict)}"
+    if s.cut_states and verdict.limit is None:
+        return _complete_claim(verdict)
     if verdict.status == "inconclusive":
         bad = any(p.status == "violated" for p in verdict.properties)
         if verdict.bound == "walks":
@@ -311,6 +324,8 @@ def _complete_claim(verdict: Verdict) -> str:
     """What was searched, if no limit was reached."""
     s = verdict.statistics
     states = plural(s.states, "state")
+    if s.cut_states:
+        return _within_claim(verdict)
     if s.search == "stateless":
         runs = (
             f"All runs, up to the order of independent steps ({applied}),"
@@ -329,6 +344,20 @@ def _complete_claim(verdict: Verdict) -> str:
     if s.collision_probability > 0:
         said += f", up to hash collisions (probability of a missed state: {s.collision_probability:.1e})"
     return said + "."
+
+
+def _within_claim(verdict: Verdict) -> str:
+    """What was searched within the bound of the System."""
+    s = verdict.statistics
+    name = visible((verdict.bound or "").removeprefix("within").strip())
+    bound = f"the bound {name}" if name else "the bound"
+    applied = f" of the reduced state space ({applied})" if (applied := reductions(verdict)) else ""
+    what = plural(s.states, "visit to a state") if s.search == "stateless" else plural(s.states, "state")
+    said = f"Only states within {bound} were expanded: {what}{applied}"
+    if s.collision_probability > 0:
+        said += f", up to hash collisions (probability of a missed state: {s.collision_probability:.1e})"
+    outside = plural(s.cut_states, "state")
+    return f"{said}. {outside} outside of it {'were' if s.cut_states > 1 else 'was'} checked. Nothing is known beyond."
 
 
 def _lacks_example(verdict: Verdict) -> bool:
@@ -437,6 +466,7 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         calls += f" ({f'{_percent(share)} of transitions' if share <= 1 else f'{share:,.1f} per transition'})"
     rows = [
         ("states", f"{s.states:,}"),
+        *([("states outside", f"{s.cut_states:,}")] if s.cut_states else []),
         ("transitions", f"{s.transitions:,}"),
         ("terminal states", f"{s.terminal_states:,}"),
         ("depth", f"{s.depth:,}"),
@@ -448,7 +478,10 @@ def statistics_rows(verdict: Verdict) -> list[tuple[str, str]]:
         ("reductions", reductions(verdict) or "none"),
     ]
     if s.native_answers:
-        rows.insert(6, ("questions", f"{s.questions:,} ({_percent(1 - s.native_share)} to Python)"))
+        rows.insert(
+            rows.index(("python calls", calls)),
+            ("questions", f"{s.questions:,} ({_percent(1 - s.native_share)} to Python)"),
+        )
     if s.graph_states not in (0, s.states):
         rows.append(("graph of runs", plural(s.graph_states, "state")))
     if s.walks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plait.check.runner import Runner
 from plait.kernel.errors import Argument, ModelError
 from plait.model.process import Handler
 from plait.model.quorum import AtLeast
@@ -26,6 +27,18 @@ def refuse(system: System) -> None:
         raise ModelError(
             f"{system.name}: rounds need an unordered network, not {network.kind}",
             hint="use network=unordered()",
+        )
+    if network.capacity is not None:
+        raise ModelError(f"{system.name}: rounds need a network without a capacity", hint="use network=unordered()")
+    if system.initially is not None or len(Runner(system).initial) > 1:
+        raise ModelError(
+            f"{system.name}: rounds need one initial state, but @init methods choose",
+            hint="let an action choose, or give the choice as a parameter of the model",
+        )
+    if system.within is not None:
+        raise ModelError(
+            f"{system.name}: rounds change the order of steps, and so which states are outside of System(within=…)",
+            hint="leave within out: the number of phases bounds the sequential program",
         )
     for fault in system.faults:
         if fault.recovers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -9,21 +10,41 @@ import msgspec
 from plait.check.cover.recorder import Place, Premise
 from plait.check.runner import Runner
 from plait.check.tabulate.tabulation import Tabulation
-from plait.kernel.coverage import Untested
-from plait.kernel.verdict import VACUOUS, Verdict
+from plait.kernel.coverage import Exit, Untested
+from plait.kernel.verdict import Verdict
 from plait.model.process import Handler, Process
 
+EngineExit = tuple[int | None, int | None, int]
+"""Process, handler, and how many states outside of the bound its steps led to."""
 
-def with_coverage(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> Verdict:
-    """The verdict with the coverage that the runner recorded. The premises were evaluated in all states."""
+
+def with_coverage(
+    runner: Runner, verdict: Verdict, premises: Sequence[Premise], exits: Sequence[EngineExit] = ()
+) -> Verdict:
+    """The verdict with the coverage that the runner recorded. The premises were evaluated in all states.
+
+    `exits` are the steps that led out of the bound of the search.
+    """
     recorder = runner.tabulation.recorder
     assert recorder is not None
     untested = [*_properties(runner, verdict), *_formulas(runner, verdict, premises)]
     coverage = recorder.coverage(_over(verdict), never_ran(runner.tabulation), runner.tabulation.sent, untested)
+    coverage = msgspec.structs.replace(coverage, exits=list(_exits(runner, exits)))
     warnings = list(verdict.warnings)
     if _complete(verdict):
         warnings += [f"{u.property} holds vacuously: {u.text} {u.reason}" for u in untested if u.vacuous]
     return msgspec.structs.replace(verdict, coverage=coverage, warnings=warnings)
+
+
+def _exits(runner: Runner, exits: Sequence[EngineExit]) -> Iterator[Exit]:
+    """Where the search left its bound, by role and handler, the most frequent first."""
+    counts: Counter[tuple[str | None, str | None]] = Counter()
+    for process, handler, states in exits:
+        cls = None if process is None else runner.system.classes[process]
+        role = None if cls is None else cls.__name__
+        counts[role, None if cls is None or handler is None else cls.__plait_handlers__[handler].name] += states
+    for (role, name), states in counts.most_common():
+        yield Exit(role, name, states)
 
 
 def never_ran(tabulation: Tabulation) -> dict[Place, str]:
@@ -55,7 +76,7 @@ def _complete(verdict: Verdict) -> bool:
 
 def _searched_all(verdict: Verdict) -> bool:
     """Whether no limit was reached. A search that has shown nothing was complete, too."""
-    return verdict.bound is None or verdict.bound in VACUOUS
+    return verdict.limit is None
 
 
 def _over(verdict: Verdict) -> str:
@@ -71,8 +92,10 @@ def _over(verdict: Verdict) -> str:
         states += f" of the reduced space ({applied})"
     if not _searched_all(verdict):
         return f"the {states} that were searched; the search was not complete"
-    if any(p.status == "inconclusive" for p in verdict.properties):
+    if verdict.status == "violated" and any(p.status == "inconclusive" for p in verdict.properties):
         return f"the {states} that were searched up to the violation"
+    if s.cut_states:
+        return f"all {states} within the bound"
     return f"all {states}"
 
 
@@ -93,7 +116,8 @@ def _formulas(runner: Runner, verdict: Verdict, premises: Sequence[Premise]) -> 
         number = numbers[premise.atom.predicate]
         if status.get(premise.property) == "violated":
             continue
-        if premise.initially and not runner.holds(number, runner.engine.initial()):
-            yield Untested(premise.property, str(premise.atom), "is false in the initial state", True)
+        if premise.initially and not any(runner.holds(number, state) for state, _ in runner.initial):
+            where = "the initial state" if len(runner.initial) == 1 else "all initial states"
+            yield Untested(premise.property, str(premise.atom), f"is false in {where}", True)
         elif not runner.tabulation.recorder.was_true(number):
             yield Untested(premise.property, str(premise.atom), "was never true", True)

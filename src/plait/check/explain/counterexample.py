@@ -37,7 +37,8 @@ def counterexample(
             tracer, events, note = tidied(tracer, events, shows, shorten=shorten)
     if runner.decomposition:
         confirm(tracer, prop)
-    where = "in the last state" if events else "in the initial state"
+    several = len(tracer.runner.initial) > 1
+    where = "in the last state" if events else f"in {'an' if several else 'the'} initial state"
     false_for = violators(tracer, prop)
     explanation = {
         "always": f"{prop.name} is false{for_whom(false_for)} {where}",
@@ -87,10 +88,11 @@ def failure_of(path: Path) -> Failure | None:
 
 
 def _executed(runner: Runner, finding: Finding) -> tuple[Tracer, list[Event]]:
-    transitions = runner.engine.path(finding.fingerprint, finding.run)
-    if transitions is None:
+    run = runner.engine.path(finding.fingerprint, finding.run)
+    if run is None:
         raise RuntimeError("the run to a violation could not be rebuilt: two states share a fingerprint")
+    start, transitions = run
     if runner.decomposition:
-        return lifted(runner, transitions)
-    tracer = Tracer(runner)
+        return lifted(runner, start, transitions)
+    tracer = Tracer(runner, start)
     return tracer, [tracer.step(transition) for transition in transitions]

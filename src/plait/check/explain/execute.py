@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
-from plait.check.explain.tracing import Tracer
+from plait.check.explain.tracing import Tracer, begun
 from plait.check.explain.why import violators, why
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
@@ -23,7 +23,7 @@ from plait.kernel.trace import Event, Trace, for_whom
 from plait.kernel.values import exact, to_data
 from plait.model.fairness import Fairness
 from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
-from plait.model.system import System, with_properties
+from plait.model.system import System
 from plait.model.temporal import Temporal
 
 
@@ -91,7 +91,7 @@ def tidied(system: System, steps: Sequence[Step], name: str | None) -> tuple[lis
         first, *rest = group
         order += [first + i for i in ordered(events[first : first + 1 + len(rest)])]
     before, after = (switches([found[i].lane for i in some]) for some in (range(len(found)), order))
-    again = executed(tracer.runner, [tracer.taken[i] for i in order]) if after < before else None
+    again = executed(tracer.runner, tracer.visited[0], [tracer.taken[i] for i in order]) if after < before else None
     if again is not None and decides(*again, order):
         found, notes = [found[i] for i in order], notes + rearranged(after, before)
     return found, "; ".join(notes) or None
@@ -117,8 +117,10 @@ def _assumed(system: System, trace: Trace) -> tuple[Fairness, ...]:
 
 
 def _retaken(system: System, trace: Trace) -> Lasso:
-    tracer = Tracer(Runner(with_properties(system, flattened(system.properties))))
-    trace = renamed(trace, by_position([lane.name for lane in trace.lanes], tracer.names))
+    runner = Runner(flattened(system, system.properties))
+    names = [repr(pid) for pid in system.pids]
+    trace = renamed(trace, by_position([lane.name for lane in trace.lanes], names))
+    tracer = Tracer(runner, begun(runner, trace))
     messages = {m.id: m for m in trace.messages}
     events: list[Event] = []
     loop = trace.loop

@@ -21,7 +21,7 @@ from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent
 from plait.kernel.values import Data, to_data
 from plait.model.properties import BUILT_IN, NO_EXCEPTIONS
-from plait.model.system import System, with_properties
+from plait.model.system import System
 
 
 def state_graph(
@@ -53,7 +53,7 @@ def _runner(
     system: System, reduce: str | Sequence[str], decomposition: Inference, history: History, timeout: float | None
 ) -> tuple[Runner, list[str]]:
     """A runner with the fingerprints of the reduced search, and the names of the applied reductions."""
-    system = with_properties(system, flattened(system.properties))
+    system = flattened(system, system.properties)
     options = Options(reduce=reduce, decomposition=decomposition, history=history, workers=1, timeout=timeout)
 
     def searched(reductions: Plan) -> Runner:
@@ -84,10 +84,14 @@ class _Builder:
         """By receiver and the engine's id."""
 
     def build(self, reductions: list[str]) -> StateGraph:
-        start = self.runner.engine.initial()
-        numbers = {self.runner.engine.fingerprint(start): 1}
         # For each state: the state, its depth, and its first predecessor.
-        queue: list[tuple[Sequence[int], int, int | None]] = [(start, 0, None)]
+        queue: list[tuple[Sequence[int], int, int | None]] = []
+        numbers: dict[int, int] = {}
+        for start, _ in self.runner.initial:
+            fingerprint = self.runner.engine.fingerprint(start)
+            if fingerprint not in numbers and len(queue) < self.limit:  # with symmetry, several may be one
+                queue.append((start, 0, None))
+                numbers[fingerprint] = len(queue)
         states, edges = [], []
         for number, (state, depth, predecessor) in enumerate(queue, start=1):  # the queue grows during the loop
             hidden, transitions = 0, self._transitions(state, numbers)

@@ -18,19 +18,21 @@ from plait.kernel.trace import Event
 from plait.model.properties import Property
 
 
-def lifted(runner: Runner, path: Sequence[Transition]) -> tuple[Tracer, list[Event]]:
-    """Take the transitions of a reduced run on the full model."""
+def lifted(runner: Runner, start: Sequence[int], path: Sequence[Transition]) -> tuple[Tracer, list[Event]]:
+    """Take the transitions of a reduced run on the full model, from an initial state with the same relevant part."""
     plain = Runner(runner.system)
-    tracer = Tracer(plain)
-    if _relevant(runner, plain, tracer.state) != _contents(runner, runner.engine.initial()):
+    wanted = _contents(runner, start)
+    full = next((state for state, _ in plain.initial if _relevant(runner, plain, state) == wanted), None)
+    if full is None:
         raise RuntimeError("the relevant part of the initial state is not the one of the search")
+    tracer = Tracer(plain, full)
     events = []
-    for number, wanted in enumerate(path, 1):
-        target = None if wanted.failure else _contents(runner, wanted.state)
+    for number, step in enumerate(path, 1):
+        target = None if step.failure else _contents(runner, step.state)
         fits = (
             t
             for t in plain.engine.successors(tracer.state)
-            if signature(t) == signature(wanted) and (t.failure or _relevant(runner, plain, t.state) == target)
+            if signature(t) == signature(step) and (t.failure or _relevant(runner, plain, t.state) == target)
         )
         chosen = next(fits, None)
         if chosen is None:

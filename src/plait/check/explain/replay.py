@@ -10,7 +10,7 @@ import msgspec
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.debugger import stop_inside
-from plait.check.explain.tracing import Tracer
+from plait.check.explain.tracing import Tracer, begun
 from plait.check.explain.why import violators
 from plait.check.live.lasso import Lasso
 from plait.check.live.refinement import Refining
@@ -23,7 +23,7 @@ from plait.kernel.trace import Event, Sent, Snapshot, Trace
 from plait.kernel.values import Data, exact, text, to_data
 from plait.model.properties import ASSERTIONS, BUILT_IN
 from plait.model.refinement import Refinement
-from plait.model.system import System, with_properties
+from plait.model.system import System
 from plait.model.temporal import Temporal
 
 _STALE = "the model has changed since the trace was saved: check it again to get a new trace"
@@ -41,8 +41,14 @@ def replay(
     After the last event the property is evaluated again. It is also an error if the trace does not show the violation
     any more. A lasso must return to the start of its loop, and must meet the fairness that is assumed now.
     """
-    runner = Runner(with_properties(system, flattened(system.properties)))
-    tracer = Tracer(runner)
+    runner = Runner(flattened(system, system.properties))
+    start = begun(runner, trace)
+    if start is None:
+        options = "; ".join(f"{lane} chooses {', '.join(map(_shown, some))}" for lane, some in trace.chosen.items())
+        raise TraceError(
+            f"no initial state is the one of the trace any more ({options or 'no @init method chooses'})", hint=_STALE
+        )
+    tracer = Tracer(runner, start)
     _same("the initial state", trace, _own(trace, trace.initial), tracer, tracer.initial)
     for number, event in enumerate(trace.events, 1):
         here = f"step {number} ({event.lane}: {event.label})"

@@ -51,7 +51,7 @@ def tidied(
         before = switches([event.lane for event in events])
         order = ordered(events)
         after = switches([events[i].lane for i in order])
-        again = executed(tracer.runner, [tracer.taken[i] for i in order]) if after < before else None
+        again = executed(tracer.runner, tracer.visited[0], [tracer.taken[i] for i in order]) if after < before else None
         if again is not None and shows(again[0]):
             tracer, events = again
             saved = rearranged(after, before)
@@ -64,7 +64,9 @@ def tidied(
 def _without_repeats(tracer: Tracer, events: list[Event], shows: Shows) -> tuple[Tracer, list[Event]]:
     """The run without steps that lead from a state back to the same state."""
     kept = _unrepeated(tracer)
-    again = executed(tracer.runner, [tracer.taken[i] for i in kept]) if len(kept) < len(events) else None
+    again = (
+        executed(tracer.runner, tracer.visited[0], [tracer.taken[i] for i in kept]) if len(kept) < len(events) else None
+    )
     return again if again is not None and shows(again[0]) else (tracer, events)
 
 
@@ -107,15 +109,15 @@ def switches(lanes: Sequence[str]) -> int:
     return sum(a != b for a, b in pairwise(lanes))
 
 
-def executed(runner: Runner, steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
-    """The run of equal steps, or None if it is not possible."""
-    path = followed(runner, steps)
+def executed(runner: Runner, start: Sequence[int], steps: Sequence[Transition]) -> tuple[Tracer, list[Event]] | None:
+    """The run of equal steps from an initial state, or None if it is not possible."""
+    path = followed(runner, start, steps)
     return None if path is None else _described(path)
 
 
-def followed(runner: Runner, steps: Sequence[Transition]) -> Path | None:
+def followed(runner: Runner, start: Sequence[int], steps: Sequence[Transition]) -> Path | None:
     """The run of equal steps without a description, or None if it is not possible."""
-    path = Path(runner)
+    path = Path(runner, start)
     for step in steps:
         chosen = _like(runner, path.state, step)
         if chosen is None:
@@ -125,7 +127,7 @@ def followed(runner: Runner, steps: Sequence[Transition]) -> Path | None:
 
 
 def _described(path: Path) -> tuple[Tracer, list[Event]]:
-    tracer = Tracer(path.runner)
+    tracer = Tracer(path.runner, path.visited[0])
     return tracer, [tracer.step(transition) for transition in path.taken]
 
 
@@ -173,7 +175,7 @@ def shortened(
         number -= 1
         for kept in _ways_without(tracer, events, number):
             left -= len(events)
-            path = followed(tracer.runner, [tracer.taken[i] for i in kept])
+            path = followed(tracer.runner, tracer.visited[0], [tracer.taken[i] for i in kept])
             again = _described(path) if path is not None and shows(path) else None
             if again is not None and accept(*again, [indices[i] for i in kept]):
                 (tracer, events), indices, found = again, [indices[i] for i in kept], True

@@ -8,16 +8,17 @@ from typing import Any
 from plait._native import Transition
 from plait.check.runner import Runner
 from plait.kernel.trace import Event, Lane, Raised, Sent, Snapshot, Trace, Why
-from plait.kernel.values import Data, to_data
+from plait.kernel.values import Data, exact, to_data
 from plait.model.system import System
 
 
 class Path:
-    """A run from the initial state: its states and transitions so far."""
+    """A run from an initial state: its states and transitions so far."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, start: Sequence[int] | None = None) -> None:
+        """Begin with an initial state; without `start`, with the first one."""
         self.runner = runner
-        self.state: Sequence[int] = runner.engine.initial()
+        self.state: Sequence[int] = runner.initial[0][0] if start is None else start
         self.visited: list[list[int]] = [list(self.state)]
         self.taken: list[Transition] = []
 
@@ -32,8 +33,8 @@ class Path:
 class Tracer(Path):
     """Describes a run. It knows which message instances are pending in which inbox."""
 
-    def __init__(self, runner: Runner) -> None:
-        super().__init__(runner)
+    def __init__(self, runner: Runner, start: Sequence[int] | None = None) -> None:
+        super().__init__(runner, start)
         self.system = runner.system
         self.messages: list[Sent] = []
         self.names = [repr(pid) for pid in self.system.pids]
@@ -44,6 +45,7 @@ class Tracer(Path):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
         self.initial = self._snapshot()
+        self.chosen = chosen(runner, next(number for state, number in runner.initial if state == self.visited[0]))
 
     def trace(
         self,
@@ -65,6 +67,7 @@ class Tracer(Path):
             lanes=[Lane(n, pid.role) for n, pid in zip(self.names, self.system.pids, strict=True)],
             messages=self.messages,
             initial=self.initial,
+            chosen=self.chosen,
             events=events,
             loop=loop,
             explanation=explanation,
@@ -170,6 +173,19 @@ class Tracer(Path):
     def _snapshot(self) -> Snapshot:
         pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
         return snapshot(self.runner, self.state, pending)
+
+
+def chosen(runner: Runner, combination: int) -> dict[str, list[Data]]:
+    """What the @init methods of each process choose in a combination."""
+    pids, decode = runner.system.pids, runner.tabulation.codec.decode
+    made = runner.tabulation.chosen(combination).items()
+    return {repr(pids[index]): [to_data(decode(choice)) for choice in choices] for index, choices in made}
+
+
+def begun(runner: Runner, trace: Trace) -> list[int] | None:
+    """The initial state of the model in which the @init methods choose as in a trace; None if there is none."""
+    wanted = exact(trace.chosen)
+    return next((state for state, number in runner.initial if exact(chosen(runner, number)) == wanted), None)
 
 
 def label(system: System, transition: Transition) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from plait._native import SearchReport
 from plait.check.cover.summary import never_ran
 from plait.check.explain.counterexample import counterexample, failed
+from plait.check.growth import Growth
 from plait.check.live.search import Findings, assumed
 from plait.check.options import Options
 from plait.check.reduce.plan import Plan
@@ -52,6 +53,7 @@ def judge(
     bound = reports[-1].bound
     statistics = Statistics(
         states=counters.states,
+        cut_states=max(r.counters.cut_states for r in reports),
         transitions=counters.transitions,
         terminal_states=counters.terminal_states,
         depth=counters.depth,
@@ -64,7 +66,9 @@ def judge(
         search=search,
         workers=options.workers or 1,
         collision_probability=_collision(
-            0 if search == "stateless" else counters.states, runner.engine.images, counters.property_keys
+            0 if search == "stateless" else counters.states + counters.cut_states,
+            runner.engine.images,
+            counters.property_keys,
         ),
         memory_bytes=max(r.counters.memory_bytes for r in reports),
         table_bytes=counters.table_bytes,
@@ -83,7 +87,7 @@ def judge(
     raised = runner.tabulation.raised | (runs.runner.tabulation.raised if runs else set())
     results = []
     for number, prop in enumerate(system.properties):
-        if prop.kind == "predicate":
+        if prop.kind in ("predicate", "initially", "within"):
             continue
         trace = None
         if number in found:
@@ -100,16 +104,20 @@ def judge(
             results.append(_result(Property(name, "always", bool), None, report.bound, stopped, statistics))
     for number, wanted in enumerate(temporal):
         undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
-        results.append(_run_result(system, wanted, runs.traces[number] if runs else None, undecided, stopped))
+        trace = runs.traces[number] if runs else None
+        results.append(_run_result(system, wanted, trace, undecided, stopped, statistics))
     for number, refinement in enumerate(refinements):
         trace = runs.refined[number] if runs else None
-        results.append(_refined_result(system, refinement, trace, bound, stopped))
+        results.append(_refined_result(system, refinement, trace, bound, stopped, statistics))
     complete, refuted = not bound, any(r.kind == "refinement" and r.status == "violated" for r in results)
+    cut = system.within.name if system.within is not None and statistics.cut_states else None
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
     if not first and not bound and not options.explore:
         bound = vacuous(results, [place for place in system.handlers() if place not in runner.tabulation.never_run()])
+        bound = "no-state" if bound == "no-step" and not statistics.states else bound
         results = [undecided_by(bound, result) for result in results]
-    status: Status = "violated" if first else "inconclusive" if bound else "holds"
+    decided = not bound and all(r.status != "inconclusive" for r in results)
+    status: Status = "violated" if first else "holds" if decided else "inconclusive"
     return Verdict(
         status=status,
         statistics=statistics,
@@ -117,12 +125,13 @@ def judge(
         model=system.target or system.name,
         property=first.name if first else None,
         message=_message(first, bound),
-        bound=bound,
+        bound=bound or cut,
         trace=first.trace if first else None,
         warnings=[
             *_warnings(
                 runner, bool(results) or options.explore, statistics, complete=complete and not stopped and not refuted
             ),
+            *([] if complete or search == "random" else Growth(runner).notes()),
             *_left_out(reports, clock),
             *(_left_to_python(runner) if options.native == "only" else []),
         ],
@@ -181,6 +190,9 @@ def _result(
             return PropertyResult(prop.name, prop.kind, "holds", f"an example {_after(trace)}", trace)
         if incomplete:
             return PropertyResult(prop.name, prop.kind, "inconclusive", f"no example so far ({incomplete})")
+        if statistics.cut_states:
+            note = f"no example within the bound; {statistics.cut_states:,} states outside of it were not expanded"
+            return PropertyResult(prop.name, prop.kind, "inconclusive", note)
         kind = "states of the reduced space" if any(r.applied for r in statistics.reductions) else "reachable states"
         note = f"no example: false in all {statistics.states:,} {kind}"
         return PropertyResult(prop.name, prop.kind, "violated", note)
@@ -201,7 +213,7 @@ def _after(trace: Trace) -> str:
 
 
 def _run_result(
-    system: System, prop: Temporal, trace: Trace | None, bound: str | None, stopped: bool
+    system: System, prop: Temporal, trace: Trace | None, bound: str | None, stopped: bool, statistics: Statistics
 ) -> PropertyResult:
     """The result of a temporal property, with its fairness assumptions."""
     given = ", ".join(str(one) for one in assumed(system, prop))
@@ -211,11 +223,13 @@ def _run_result(
     if bound or stopped:
         reason = bound or "stopped at the violation"
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
+    if statistics.cut_states:
+        assuming += "; on all runs that stay within the bound"
     return PropertyResult(prop.name, prop.kind, "holds", assuming)
 
 
 def _refined_result(
-    system: System, prop: Refinement, trace: Trace | None, bound: str | None, stopped: bool
+    system: System, prop: Refinement, trace: Trace | None, bound: str | None, stopped: bool, statistics: Statistics
 ) -> PropertyResult:
     """The result of a refinement. With fairness of the abstract System, it says what was assumed of this one."""
     if trace is not None:
@@ -225,7 +239,10 @@ def _refined_result(
         return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
     given = ", ".join(str(one) for one in system.fairness)
     assuming = f"assuming {given}" if given else "no fairness assumed"
-    return PropertyResult(prop.name, prop.kind, "holds", assuming if prop.abstract.fairness else "steps only")
+    note = assuming if prop.abstract.fairness else "steps only"
+    if statistics.cut_states:
+        note += "; on all runs that stay within the bound"
+    return PropertyResult(prop.name, prop.kind, "holds", note)
 
 
 def _message(first: PropertyResult | None, bound: str | None) -> str | None:

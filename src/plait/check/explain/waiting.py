@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from plait.check.runner import Runner
@@ -30,10 +31,33 @@ def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
             found.append(Wait(repr(pid), None, "it has no handlers"))
         for number, handler in handlers:
             for_it = [m for m in dict.fromkeys(pending) if number in tabulation.handlers_for(index, *m)]
-            taken = [a for a in tabulation.guards(index, local, [(number, m) for m in for_it]) if a is not None]
-            reason = _reason(handler, armed.get(number), len(for_it), len(taken))
+            answers = list(zip(for_it, tabulation.guards(index, local, [(number, m) for m in for_it]), strict=True))
+            taken = [a for _, a in answers if a is not None]
+            reason = _full(runner, index, number, local, inboxes, [m for m, a in answers if a is not None])
+            reason = reason or _reason(handler, armed.get(number), len(for_it), len(taken))
             found.append(Wait(repr(pid), handler.name, reason))
     return found
+
+
+def _full(
+    runner: Runner, index: int, number: int, local: bytes, inboxes: Sequence[int], taken: Sequence[tuple[int, bytes]]
+) -> str | None:
+    """The channels that are too full for what a handler would send, as text; None if this is not the reason."""
+    system, capacity = runner.system, runner.system.network.capacity
+    handler = system.classes[index].__plait_handlers__[number]
+    if capacity is None or system.network.full == "drop" or handler.quorum is not None:
+        return None
+    if not handler.messages and number not in {entry[0] for entry in runner.tabulation.armed(index, local)}:
+        return None
+    full: set[str] = set()
+    for messages in [[message] for message in taken] if handler.messages else [[]]:
+        for outcome in runner.tabulation.step(index, local, number, messages):
+            for to, count in Counter(to for to, _ in outcome.sends).items():
+                pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[to])]
+                left = [m for m in pending if m not in messages or to != index]
+                if sum(sender == index for sender, _ in left) + count > capacity:
+                    full.add(repr(system.pids[to]))
+    return f"there is no room in the channel to {' and to '.join(sorted(full))}" if full else None
 
 
 def _reason(handler: Handler, wanted: Takes | None, pending: int, accepted: int) -> str:

@@ -198,7 +198,7 @@ def _without_repeats(lasso: Lasso, shows: Shows) -> Lasso:
 def _accepted(lasso: Lasso, kept: Sequence[int], loop: int | None, shows: Shows) -> Lasso:
     """The lasso with some of its steps, if it shows the same; otherwise the whole lasso."""
     if len(kept) < len(lasso.events):
-        again = executed(lasso.tracer.runner, [lasso.tracer.taken[i] for i in kept])
+        again = executed(lasso.tracer.runner, lasso.tracer.visited[0], [lasso.tracer.taken[i] for i in kept])
         if again is not None and shows(made := Lasso(*again, loop)):
             return made
     return lasso
@@ -214,7 +214,7 @@ def _reordered(lasso: Lasso, shows: Shows) -> Lasso:
         whole = [*range(start), *order, *range(end, len(lasso.events))]
         lanes = [event.lane for event in lasso.events]
         if switches([lanes[i] for i in whole]) < switches(lanes):
-            again = executed(lasso.tracer.runner, [lasso.tracer.taken[i] for i in whole])
+            again = executed(lasso.tracer.runner, lasso.tracer.visited[0], [lasso.tracer.taken[i] for i in whole])
             if again is not None and shows(made := Lasso(*again, lasso.loop)):
                 lasso = made
     return lasso

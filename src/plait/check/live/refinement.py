@@ -46,9 +46,8 @@ class Refining:
         self._reached: dict[Key, list[int]] = {}
         self._successors: dict[Key, list[tuple[Transition, Key]]] = {}
         self._count = 0
-        start = self.abstract.engine.initial()
-        self.initial = self._key(start)
-        self._reached[self.initial] = start
+        self.initial = [self._key(start) for start, _ in self.abstract.initial]
+        self._reached.update(zip(self.initial, (start for start, _ in self.abstract.initial), strict=True))
 
     # -- questions of the engine -------------------------------------------------------------------------------------
 
@@ -78,8 +77,8 @@ class Refining:
         return number, tabulation.positions(view)
 
     def starts(self, number: int) -> bool:
-        """Whether it is the initial state of the abstract System."""
-        return self._keys[number] == self.initial
+        """Whether it is an initial state of the abstract System."""
+        return self._keys[number] in self.initial
 
     def forbidden(self, changes: Sequence[tuple[int, int]]) -> int | None:
         """The first of some changes that is no step of the abstract System."""
@@ -204,7 +203,7 @@ class Refining:
     def violated_by(self, lasso: Lasso, assumed: Sequence[EngineFairness]) -> str | None:
         """How a run violates the refinement: initial, step or stuttering; None if it does not."""
         keys = self.keys(lasso.tracer)
-        if keys[0] != self.initial:
+        if keys[0] not in self.initial:
             return "initial"
         for place, (before, after) in enumerate(pairwise(keys)):
             if before != after and not self._steps(before, after):
@@ -240,8 +239,9 @@ class Refining:
         waiting: list[Wait] = []
         if kind == "initial":
             explanation = (
-                f"the initial state does not map to the initial state of {self.prop.title}\n"
-                f"  it maps to {self.text(keys[0])}\n  expected   {self.text(self.initial)}"
+                f"the initial state does not map to {'the' if len(self.initial) == 1 else 'an'} initial state of "
+                f"{self.prop.title}\n  it maps to {self.text(keys[0])}\n  expected   "
+                + "\n          or ".join(map(self.text, self.initial[:MOST_OUTCOMES]))
             )
         elif kind == "step":
             explanation = (

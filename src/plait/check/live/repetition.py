@@ -25,7 +25,7 @@ from plait.check.reduce.decomposition import decompose
 from plait.kernel.values import text
 from plait.model.fairness import Fairness
 from plait.model.properties import Property
-from plait.model.system import System, with_properties
+from plait.model.system import System
 
 
 def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> bool:
@@ -40,7 +40,7 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
     found = differences(lasso)
     if found is None:
         return False
-    auxiliary = decompose(with_properties(system, flattened(properties)), "auto").auxiliary
+    auxiliary = decompose(flattened(system, properties), "auto").auxiliary
     return all(name in auxiliary.get(system.classes[index], ()) for index, name in found)
 
 

@@ -27,7 +27,7 @@ from plait.model.message import Message
 from plait.model.process import Process, Recovery
 from plait.model.properties import Property
 from plait.model.refinement import Refinement
-from plait.model.system import System, plays
+from plait.model.system import System, plays, with_properties
 from plait.model.temporal import (
     And,
     Atom,
@@ -56,10 +56,15 @@ MOST_ROUNDS = 16
 """A loop of relevant parts goes round at most so often until the full state comes back."""
 
 
-def flattened(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Property]:
-    """The properties that the engine evaluates in a state: each temporal property is replaced by its predicates."""
+def flattened(system: System, properties: Sequence[Property], more: Sequence[Atom] = ()) -> System:
+    """The System with the properties that the engine evaluates in a state.
+
+    Each temporal property is replaced by its predicates. The conditions of the System come before these.
+    """
     plain = [p for p in properties if not isinstance(p, Temporal | Refinement)]
-    return plain + [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
+    plain += [one for one in (system.initially, system.within) if one is not None]
+    atoms = [Property(atom.name, "predicate", atom.predicate) for atom in predicates(properties, more)]
+    return with_properties(system, plain + atoms)
 
 
 def predicates(properties: Sequence[Property], more: Sequence[Atom] = ()) -> list[Atom]:
@@ -153,10 +158,15 @@ def search(
 
 
 def _refinement_trace(
-    runner: Runner, refining: Refining, kind: str, stem: Sequence[Transition], cycle: Sequence[Transition]
+    runner: Runner,
+    refining: Refining,
+    kind: str,
+    start: Sequence[int],
+    stem: Sequence[Transition],
+    cycle: Sequence[Transition],
 ) -> Trace:
     """The run that was found, executed again and judged again."""
-    tracer = Tracer(runner)
+    tracer = Tracer(runner, start)
     events = [tracer.step(transition) for transition in (*stem, *cycle)]
     lasso = Lasso(tracer, events, len(stem) if cycle else None)
     if refining.violated_by(lasso, engine_fairness(runner.system, runner.system.fairness)) != kind:
@@ -231,6 +241,7 @@ def _trace(
     prop: Temporal,
     atoms: Sequence[Atom],
     first: int,
+    start: Sequence[int],
     stem: Sequence[Any],
     cycle: Sequence[Any],
     clock: Deadline,
@@ -238,9 +249,9 @@ def _trace(
     tidy: bool,
 ) -> Trace:
     if runner.decomposition:
-        lasso = _in_full_states(runner, stem, cycle)
+        lasso = _in_full_states(runner, start, stem, cycle)
     else:
-        tracer = Tracer(runner)
+        tracer = Tracer(runner, start)
         events = [tracer.step(transition) for transition in (*stem, *cycle)]
         if tracer.visited[-1] != tracer.visited[len(stem)]:
             raise RuntimeError("a loop that was found does not return to its first state")
@@ -270,14 +281,14 @@ def _trace(
     return lasso.tracer.trace(lasso.events, prop.name, explanation, loop=lasso.loop, tidied=note, why=reasons)
 
 
-def _in_full_states(runner: Runner, stem: Sequence[Any], cycle: Sequence[Any]) -> Lasso:
+def _in_full_states(runner: Runner, start: Sequence[int], stem: Sequence[Any], cycle: Sequence[Any]) -> Lasso:
     """A lasso of relevant parts, taken on the full model. Its loop goes round until the full state comes back.
 
     If the full state does not come back within some rounds, the loop is one round, which repeats all relevant parts.
     """
     rounds = 1
     while cycle:
-        tracer, events = lifted(runner, [*stem, *list(cycle) * rounds])
+        tracer, events = lifted(runner, start, [*stem, *list(cycle) * rounds])
         starts = [tuple(state) for state in tracer.visited[len(stem) :: len(cycle)]]
         first = starts.index(starts[-1])
         if first < rounds:
@@ -285,7 +296,7 @@ def _in_full_states(runner: Runner, stem: Sequence[Any], cycle: Sequence[Any]) -
         if rounds == MOST_ROUNDS or len(stem) + (rounds + 1) * len(cycle) > MOST_STEPS:
             break
         rounds += 1
-    return Lasso(*lifted(runner, [*stem, *cycle]), len(stem) if cycle else None)
+    return Lasso(*lifted(runner, start, [*stem, *cycle]), len(stem) if cycle else None)
 
 
 def _apart_from(lasso: Lasso) -> str:

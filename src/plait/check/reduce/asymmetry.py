@@ -44,6 +44,22 @@ class Asymmetry:
                 return f"{name} is {a} and {b}"
         return "they were sent different messages, or their @init methods do different things"
 
+    def asymmetric_start(self, swapped: Swapped, combination: int) -> AsymmetryError:
+        """The image of one of several initial states is no initial state."""
+        decode = self.model_codec.codec.decode
+        chosen = [
+            f"{self.system.pids[index]!r} chooses {', '.join(text(to_data(decode(c))) for c in choices)}"
+            for index, choices in self.chosen(combination).items()
+        ]
+        return self._refused(
+            swapped,
+            "the initial states treat them differently: "
+            f"there is no initial state that corresponds to the one in which {'; '.join(chosen)}",
+        )
+
+    def chosen(self, combination: int) -> dict[int, list[bytes]]:
+        raise NotImplementedError
+
     def asymmetric_monitor(self, swapped: Swapped, number: int, initial: bool) -> AsymmetryError:
         """A monitor treats the processes differently, in its initial state or after an event."""
         what = "the initial state" if initial else "observe()"

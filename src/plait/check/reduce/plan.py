@@ -160,7 +160,8 @@ def plan(
     por = decide("por", orders, "stubborn sets over transition classes")
     if not decide("symmetry", unable, ", ".join(parts)):
         symmetry, rotations = [], []
-    dpor = decide("dpor", None, "persistent sets and sleep sets")
+    bounded = f"the System has the bound {system.within.name}, which dpor does not support" if system.within else None
+    dpor = decide("dpor", bounded, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
     return Plan(
         decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided, options.native

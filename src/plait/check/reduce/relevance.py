@@ -89,12 +89,14 @@ class Relevance(Tabulation):
 
     # -- questions of the engine --------------------------------------------------------------------------------------
 
-    def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
-        locals_, messages, monitors = super().initial()
-        for index, local in enumerate(locals_):
-            self._meet(index, local)
+    def initial(self) -> tuple[list[list[Outcome]], list[bytes]]:
+        processes, monitors = super().initial()
+        for index, outcomes in enumerate(processes):
+            for outcome in outcomes:
+                self._meet(index, outcome.local)
         self._drain()
-        return [self.erased(index, local) for index, local in enumerate(locals_)], messages, monitors
+        erased = [[o._replace(local=self.erased(i, o.local)) for o in some] for i, some in enumerate(processes)]
+        return erased, monitors
 
     def armed(self, index: int, local: bytes) -> list[Takes]:
         return self._ask(index, local, ("armed",))  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ the handler is not a function of its local state, the consumed messages and its 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from threading import get_ident
 from typing import Any
@@ -64,6 +65,8 @@ class Tabulation(Evaluation, Asymmetry):
         self.handlers_for = self._guards.handlers_for
         self.sent: set[tuple[type[Message], type[Process]]] = set()
         """Types of messages, and the classes of their receivers."""
+        self.starts: list[list[Outcome]] = []
+        """For each process the outcomes of its @init methods, once the engine has asked for them."""
         self._observations_of: dict[str, int] = {}
         self._steps_of: dict[tuple[type[Process], str], int] = {}
         self._largest = 0
@@ -75,42 +78,63 @@ class Tabulation(Evaluation, Asymmetry):
 
     # -- questions of the engine -------------------------------------------------------------------------------------
 
-    def initial(self) -> tuple[list[bytes], list[tuple[int, int, bytes]], list[bytes]]:
-        """Local states, messages (sender, receiver, content) and monitor states before the first step."""
+    def initial(self) -> tuple[list[list[Outcome]], list[bytes]]:
+        """For each process the outcomes of its @init methods, and the states of the monitors before these run.
+
+        The engine combines the outcomes: each combination is an initial state.
+        """
         system = self.system
-        monitors = [self._named(m, f"monitor {type(m).__name__}") for m in system.monitors]
-        locals_, messages = [], []
-        for index, process in enumerate(system.processes):
-            local = bytes([UP]) + self._named(process, repr(process.id))
-            for number, handler in enumerate(self.handlers[index]):
-                if handler.kind != "init":
-                    continue
-                outcomes = self.run(index, local, number, [])
-                self._refuse(outcomes[0].failure)
-                if len(outcomes) != 1 or outcomes[0].failure or outcomes[0].spawns:
-                    raise ModelError(
-                        f"{self.where(index, number)}: an @init method must not choose, spawn or fail",
-                        hint="make it an @action whose guard reads a field",
+        self.starts = [self._started(index) for index in range(len(system.processes))]
+        unborn = Outcome(bytes([UNBORN]), [], [], [], [], [], None)
+        spare = [[unborn] for _ in system.classes[len(system.processes) :]]
+        return [*self.starts, *spare], [self._named(m, f"monitor {type(m).__name__}") for m in system.monitors]
+
+    def _started(self, index: int) -> list[Outcome]:
+        """What the @init methods of a process do, one after the other, for each combination of their choices."""
+        process = self.system.processes[index]
+        local = bytes([UP]) + self._named(process, repr(process.id))
+        found = [Outcome(local, [], [], [], [], [], None)]
+        for number, handler in enumerate(self.handlers[index]):
+            if handler.kind != "init":
+                continue
+            after = []
+            for before in found:
+                for outcome in self.run(index, before.local, number, []):
+                    self._refuse(index, number, outcome)
+                    self._require_room(before.sends + outcome.sends, self.where(index, number))
+                    after.append(
+                        outcome._replace(
+                            sends=before.sends + outcome.sends,
+                            events=before.events + outcome.events,
+                            choices=before.choices + outcome.choices,
+                        )
                     )
-                local = outcomes[0].local
-                messages += [(index, to, content) for to, content in outcomes[0].sends]
-                for event in outcomes[0].events:
-                    monitors = [self._observed_at_first(j, state, index, event) for j, state in enumerate(monitors)]
-            locals_.append(local)
-        locals_ += [bytes([UNBORN])] * (len(system.classes) - len(system.processes))
-        return locals_, messages, monitors
+                if len(after) > _MOST_CHOICES:
+                    raise ModelError(
+                        f"the @init methods of {process.id!r} have more than {_MOST_CHOICES:,} combinations of choices",
+                        hint="choose less before the first step: let an action choose",
+                    )
+            found = after
+        return found
 
-    def _observed_at_first(self, number: int, state: bytes, index: int, event: bytes) -> bytes:
-        found = self.observe(number, state, index, event)
-        if isinstance(found, Failure):
-            self._refuse(found)
-        return found  # type: ignore[return-value]
+    def _refuse(self, index: int, number: int, outcome: Outcome) -> None:
+        """Refuse an @init method that fails or spawns: before the initial state there is no run to show."""
+        if outcome.failure is not None and outcome.failure.exception is not None:
+            raise ModelError(outcome.failure.message, hint=outcome.failure.hint)
+        if outcome.failure or outcome.spawns:
+            raise ModelError(
+                f"{self.where(index, number)}: an @init method must not spawn or fail",
+                hint="make it an @action whose guard reads a field",
+            )
 
-    @staticmethod
-    def _refuse(failure: Failure | None) -> None:
-        """Refuse an exception before the initial state: there is no run to show."""
-        if failure is not None and failure.exception is not None:
-            raise ModelError(failure.message, hint=failure.hint)
+    def chosen(self, combination: int) -> dict[int, list[bytes]]:
+        """For each process whose @init methods choose, what they choose in a combination, which the engine numbers."""
+        found: dict[int, list[bytes]] = {}
+        for index in reversed(range(len(self.starts))):
+            combination, digit = divmod(combination, len(self.starts[index]))
+            if self.starts[index][digit].choices:
+                found[index] = self.starts[index][digit].choices
+        return dict(reversed(found.items()))
 
     def armed(self, index: int, local: bytes) -> list[Takes]:
         """Handlers that may run in this local state, and how many messages each takes."""
@@ -342,8 +366,22 @@ class Tabulation(Evaluation, Asymmetry):
         spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]
         # On an unordered network, the order of sends does not matter. It must not make outcomes differ.
         sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
+        self._require_room(sends, where)
         local = bytes([UP]) + self._named(process, where)
         return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, None)
+
+    def _require_room(self, sends: list[tuple[int, bytes]], where: str) -> None:
+        """Refuse a step that sends more to a process than a channel holds: it would never be possible."""
+        network = self.system.network
+        if network.capacity is None or network.full == "drop" or len(sends) <= network.capacity:
+            return
+        to, count = Counter(to for to, _ in sends).most_common(1)[0]
+        if count > network.capacity:
+            raise ModelError(
+                f"{where} sends {count} messages to {self.system.pids[to]!r} in one step, but the network holds at most "
+                f"{network.capacity} messages of one sender for one receiver",
+                hint="raise the capacity, or send in several steps",
+            )
 
     def _named(self, thing: Process | Monitor, where: str) -> bytes:
         """The content of the fields of a process or monitor."""
