@@ -32,6 +32,7 @@ from plait import (
     on,
     reachable,
     tagged,
+    unordered,
 )
 from plait.check.explain.replay import replay
 from plait.cli.main import main
@@ -265,6 +266,9 @@ def empty(s: Any) -> bool:
     [
         ({"network": fifo()}, "rounds need an unordered network, not fifo"),
         ({"network": duplicating()}, "rounds need an unordered network, not duplicating"),
+        ({"network": unordered(capacity=2)}, "rounds need a network without a capacity"),
+        ({"initially": lambda s: True}, "rounds need one initial state, but @init methods choose"),
+        ({"within": lambda s: True}, "rounds change the order of steps, and so which states are outside"),
         ({"faults": [crash_recovery(Quiet)]}, "rounds do not support crash-recovery of Quiet, at most 1"),
         ({"monitors": [History()]}, "the monitor History observes the order of steps"),
         ({"properties": [ended]}, "the property ended is about terminal states"),

@@ -171,7 +171,7 @@ impl<'t, 'c> Search<'t, 'c> {
         for at in 0..self.initials.len() {
             let (state, fingerprint) = self.initials[at].clone();
             self.initial = state;
-            if !self.from_initial(fingerprint)? {
+            if !self.search_from(fingerprint)? {
                 return Ok(false);
             }
         }
@@ -179,7 +179,7 @@ impl<'t, 'c> Search<'t, 'c> {
     }
 
     /// Search everything from the initial state that the run begins with.
-    fn from_initial(&mut self, fingerprint: u64) -> Result<bool> {
+    fn search_from(&mut self, fingerprint: u64) -> Result<bool> {
         self.frames.clear();
         self.steps.clear();
         self.clocks.clear();

@@ -6,7 +6,7 @@ from plait.check.runner import Runner
 from plait.kernel.errors import Argument, ModelError
 from plait.model.process import Handler
 from plait.model.quorum import AtLeast
-from plait.model.system import System
+from plait.model.system import System, with_properties
 
 
 def _set_guard(handler: Handler) -> str | None:
@@ -30,7 +30,7 @@ def refuse(system: System) -> None:
         )
     if network.capacity is not None:
         raise ModelError(f"{system.name}: rounds need a network without a capacity", hint="use network=unordered()")
-    if system.initially is not None or len(Runner(system).initial) > 1:
+    if system.initially is not None or len(Runner(with_properties(system, [])).initial) > 1:
         raise ModelError(
             f"{system.name}: rounds need one initial state, but @init methods choose",
             hint="let an action choose, or give the choice as a parameter of the model",
