@@ -6,6 +6,7 @@ Here: laws that can be counted by hand, the same answers of the virtual machine,
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -19,6 +20,7 @@ from plait.model.properties import Property
 from plait.model.quorum import AtLeast
 from plait.rounds.check import check_rounds
 from tests.oracle.explorer import explore
+from tests.support.configurations import Way, run
 
 
 class Coin(Message):
@@ -210,37 +212,74 @@ def test_reductions_leave_states_out_and_splits_do_not_add_any() -> None:
     assert split <= none < full
 
 
-def test_a_step_of_the_process_enables_a_set() -> None:
-    """A reduction that waits for messages only would never let the council hurry before it has decided."""
+class Flag(Process):
+    raised: bool = False
 
-    class Gate(Process):
-        open: bool = False
-        passed: bool = False
+    @action(when=lambda self: not self.raised)
+    def hoist(self) -> None:
+        self.raised = True
 
-        @action(when=lambda self: not self.open)
-        def unlock(self) -> None:
-            self.open = True
 
-        @on(Coin, quorum=at_least(1), accept=lambda self, ms: self.open)
-        def enter(self, ms: tuple[Coin, ...]) -> None:
-            self.passed = True
+class Gate(Process):
+    open: bool = False
+    passed: bool = False
 
-    class Walker(Process):
-        left: int = 2
+    @action(when=lambda self: not self.open)
+    def unlock(self) -> None:
+        self.open = True
 
-        @action(when=lambda self: self.left > 0)
-        def walk(self) -> None:
-            self.left -= 1
-            if self.left == 0:
-                self.send(Gate.pid(0), Coin(1))
+    @on(Coin, quorum=at_least(1), accept=lambda self, ms: self.open)
+    def enter(self, ms: tuple[Coin, ...]) -> None:
+        self.passed = True
 
-    @always
-    def shut(s: Any) -> bool:
-        return not any(g.passed for g in s[Gate])
 
-    for split in ("none", "quorum", "combined"):
-        verdict = check(System([Gate(), Walker(), Walker()], properties=[shut]), reduce="por", split=split)
-        assert verdict.status == "violated"
+class Turnstile(Process):
+    passed: bool = False
+
+    @on(Coin, quorum=2, distinct=False)
+    def enter(self, ms: tuple[Coin, ...]) -> None:
+        self.passed = True
+
+
+class Payer(Process):
+    """Pays coins, with a note after the first one."""
+
+    coins: int
+
+    @init
+    def pay(self) -> None:
+        for number in range(self.coins):
+            self.send((*self.ids(Gate), *self.ids(Turnstile)), Coin(1))
+            if number == 0:
+                self.send((*self.ids(Gate), *self.ids(Turnstile)), Note(0))
+
+
+@always
+def only_with_a_flag(s: Any) -> bool:
+    return not any(p.passed for p in (*s.get(Gate), *s.get(Turnstile))) or all(f.raised for f in s[Flag])
+
+
+WITHOUT_A_MESSAGE: dict[str, Any] = {
+    "a step of the process": lambda: System([Flag(), Gate(), Payer(coins=1)], properties=[only_with_a_flag]),
+    "a copy": lambda: System(
+        [Flag(), Turnstile(), Payer(coins=1)], network=duplicating(duplications=1), properties=[only_with_a_flag]
+    ),
+    "a loss in a queue": lambda: System(
+        [Flag(), Turnstile(), Payer(coins=2)], network=fifo(losses=1), properties=[only_with_a_flag]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_A_MESSAGE)
+def test_a_set_that_is_enabled_without_another_message(case: str) -> None:
+    """A stubborn set that waits for messages only raises the flag first, and misses the violation."""
+    make = WITHOUT_A_MESSAGE[case]
+    assert explore(make()).violated == {"only_with_a_flag"}
+    for search, split in itertools.product(("bfs", "dfs"), ("none", "quorum", "combined")):
+        assert run(make(), Way(search=search, split=split)).status == "violated"
+    assert check(make(), search="stateless", reduce="dpor").status == "violated"
+    mutant = run(make(), Way(split="none"), without="sets")
+    assert mutant.status == "holds", "the rule was left out, and nothing was missed"
 
 
 def test_members_of_equal_weight_are_symmetric() -> None:

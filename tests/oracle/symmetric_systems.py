@@ -25,6 +25,7 @@ from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, durable, init, on
 from plait.model.properties import Property
+from plait.model.quorum import at_least
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, explore
 
@@ -68,7 +69,7 @@ class Op(NamedTuple):
 
 class Rule(NamedTuple):
     trigger: str
-    """'action', 'Note', or 'Notes' for a quorum of two."""
+    """'action', 'Note', 'Notes' for a quorum of two, or 'Sets' for sets of any size with a guard over the set."""
     guard: Op
     ops: tuple[Op, ...]
 
@@ -310,6 +311,12 @@ def make_handler(rule: Rule, number: int, target: type[Process], oddity: str) ->
         act(self, ms)
 
     gathering.__name__ = f"gather{number}"
+    if rule.trigger == "Sets":
+
+        def accept(self: Any, ms: Any) -> bool:
+            return (sum(m.value for m in ms) + len(ms)) % 2 == 1 or self.friend in {m.sender for m in ms}
+
+        return on(Note, where=where, quorum=at_least(1), accept=accept)(gathering)
     return on(Note, where=where, quorum=2)(gathering)
 
 
@@ -428,7 +435,7 @@ def kinds(*first: st.SearchStrategy[Op]) -> st.SearchStrategy[Kind]:
     """A class; its handlers begin with what is given."""
     start = rule("action", *first, CHANGE, SEND) | rule("action", *first, SEND)
     heard = rule("Note", *first, CHANGE) | rule("Note", *first, CHANGE, CHANGE) | rule("Note", *first, CHANGE, SEND)
-    gathered = rule("Notes", *first, CHANGE) | rule("Notes", *first, CHANGE, SEND)
+    gathered = rule("Notes", *first, CHANGE) | rule("Notes", *first, CHANGE, SEND) | rule("Sets", *first, CHANGE)
     return st.builds(
         Kind,
         rules=st.one_of(

@@ -4,7 +4,7 @@ use crate::por::class_set::{ClassSet, MOST_CLASSES};
 use crate::por::classes::{Class, Split, classes};
 use crate::por::effects::{KnownEffects, Label, Profile, Tag};
 use crate::search::control::Control;
-use crate::system::model::Shape;
+use crate::system::model::{Network, Shape};
 use crate::system::reads::ReadSets;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -25,6 +25,8 @@ pub enum Seeds {
 pub struct Rules {
     pub own: bool,
     pub enabling: bool,
+    /// A set may become enabled without another message.
+    pub sets: bool,
     pub visibility: bool,
     pub proviso: bool,
     pub bounds: bool,
@@ -38,6 +40,7 @@ impl Rules {
         Rules {
             own: keeps("own"),
             enabling: keeps("enabling"),
+            sets: keeps("sets"),
             visibility: keeps("visibility"),
             proviso: keeps("proviso"),
             bounds: keeps("bounds"),
@@ -63,8 +66,9 @@ pub struct Relations {
     /// Per handler: classes that may make its local condition true.
     arming: FxHashMap<(u16, u16), ClassSet>,
     varying: BTreeSet<(u16, u16)>,
-    /// Handlers that may become enabled without another message, although their guard accepts all that are pending: by a guard
-    /// over the whole set, which reads the local state, or by a copy that the network makes.
+    /// Handlers that may become enabled without another message, although their guard accepts all that are pending (*sets*): by
+    /// a guard over the whole set, which reads the local state; or, if a set may have several messages of one sender, by a copy
+    /// that the network makes, or because a message that comes between them in a queue is lost.
     selective: BTreeSet<(u16, u16)>,
     /// Handlers that take no messages.
     pub(super) actions: BTreeSet<(u16, u16)>,
@@ -148,7 +152,10 @@ impl Relations {
             selective: known
                 .takes
                 .iter()
-                .filter(|(_, takes)| takes.accepts || !takes.distinct && shape.duplications.is_some())
+                .filter(|(_, takes)| {
+                    let repeats = shape.network == Network::Fifo || shape.duplications.is_some();
+                    rules.sets && (takes.accepts || !takes.distinct && repeats)
+                })
                 .map(|(handler, _)| *handler)
                 .collect(),
             // A handler whose quorum raises in some local states takes no messages there.

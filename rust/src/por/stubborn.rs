@@ -12,7 +12,8 @@
 //! 2. For an enabled class in T, T has: the classes of its process (*own*), those that may send it more messages (*enabling*),
 //!    and those of other processes that share a monitor, a budget or a spare slot with it.
 //! 3. For a disabled class in T, T has all classes of one necessary enabling set (*enabling*): before the class can become
-//!    enabled, one of them must happen.
+//!    enabled, one of them must happen. If the guard accepts all pending messages, this is a message, but for a handler that
+//!    chooses among sets (*sets*).
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 //! 5. No enabled class in T changes what the bound of the search reads, if it has one (*bounds*).
 

@@ -13,7 +13,7 @@ from plait.ir.reason import Reason
 from plait.kernel.values import text, to_data
 from plait.model.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process
-from plait.model.quorum import Quorum
+from plait.model.quorum import AtLeast, Quorum
 from plait.model.system import System
 from plait.report.wording import plural
 
@@ -131,6 +131,7 @@ def _handler(system: System, handler: Handler) -> dict[str, Any]:
         "message": handler.message_names or None,
         "guarded": handler.where is not None or handler.accept is not None,
         "quorum": size,
+        "larger": isinstance(handler.quorum, AtLeast),
         "doc": (inspect.getdoc(handler.function) or "").split("\n")[0],
     }
 
@@ -270,7 +271,8 @@ def _process(process: dict[str, Any]) -> list[str]:
     lines += _section("fields", rows, "  ")
     rows = []
     for h in process["handlers"]:
-        extra = f"  {h['quorum']} messages" if h["quorum"] is not None else ""
+        least = "at least " if h["larger"] else ""
+        extra = f"  {least}{h['quorum']} messages" if h["quorum"] is not None else ""
         rows.append((h["name"], f"{h['trigger']}{extra}{'  guarded' if h['guarded'] else ''}"))
     return lines + _section("handlers", rows, "  ")
 

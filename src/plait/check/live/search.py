@@ -24,7 +24,7 @@ from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
 from plait.model.fairness import Fairness
 from plait.model.message import Message
-from plait.model.process import Process, Recovery
+from plait.model.process import Recovery
 from plait.model.properties import Property
 from plait.model.refinement import Refinement
 from plait.model.system import System, plays, with_properties
@@ -177,9 +177,7 @@ def _refinement_trace(
 def assumed(system: System, prop: Temporal) -> tuple[Fairness, ...]:
     """The fairness assumptions for a property."""
     for one in prop.fairness:
-        if one.recovers and any(
-            _recovering(system, one, i) and not system.returning[i] for i in system.members(Process)
-        ):
+        if any(_recovering(system, one, i) and not system.returning[i] for i in range(len(system.classes))):
             raise ModelError(
                 f"{prop.name}: {one} cannot be assumed for a single property: it decides which states are terminal",
                 hint=f"assume it for the whole model: System(…, fairness=[{one}])",
