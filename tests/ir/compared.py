@@ -11,6 +11,7 @@ import pytest
 
 from plait._native import Codec, Failure, Machine
 from plait.check import runner
+from plait.check.tabulate.guards import Takes
 from plait.check.tabulate.tabulation import Tabulation
 from plait.ir.lower import Lowered, lower
 from plait.ir.nodes import encoded
@@ -41,9 +42,9 @@ class Compared(Tabulation):
         assert not raised, f"{kind}: CPython raises, the machine answers {answer}"
         return answer
 
-    def armed(self, index: int, local: bytes) -> list[tuple[int, int]]:
+    def armed(self, index: int, local: bytes) -> list[Takes]:
         found = super().armed(index, local)
-        fields, given = Codec.fields(local)[1:], dict(found)
+        fields, given = Codec.fields(local)[1:], {takes.handler: takes.least for takes in found}
         for number, handler in enumerate(self.handlers[index]):
             if (index, number, local, ()) in self._guards.raised:
                 continue
@@ -51,7 +52,7 @@ class Compared(Tabulation):
             if handler.kind == "action" and handler.where is not None:
                 answer = self.ask(f"guard of {where}", False, lambda: self.machine.guard(index, number, fields)[0])  # noqa: B023
                 assert answer in (None, number in given), where
-            if callable(handler.quorum) and number in given:
+            if callable(handler.size) and number in given:
                 answer = self.ask(f"quorum of {where}", False, lambda: self.machine.quorum(index, number, fields))  # noqa: B023
                 assert answer in (None, given[number]), where
         return found
@@ -65,6 +66,17 @@ class Compared(Tabulation):
                 raised = isinstance(answer, Failure)
                 found = self.ask(where, raised, lambda: self.machine.guard(index, number, fields, message)[0])  # noqa: B023
                 assert found in (None, answer is not None), (where, self.codec.decode(local[1:]))
+        return answers
+
+    def accepts(
+        self, index: int, local: bytes, number: int, sets: Sequence[Sequence[tuple[int, bytes]]]
+    ) -> list[bool | Failure]:
+        answers = super().accepts(index, local, number, sets)
+        fields, where = Codec.fields(local)[1:], f"accept of {self.where(index, number)}"
+        for messages, answer in zip(sets, answers, strict=True):
+            raised = isinstance(answer, Failure)
+            found = self.ask(where, raised, lambda: self.machine.accepts(index, number, fields, messages)[0])  # noqa: B023
+            assert found in (None, answer), (where, self.codec.decode(local[1:]))
         return answers
 
     def step(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> Any:

@@ -399,7 +399,8 @@ def test_a_guard_or_property_with_effects_is_refused() -> None:
     reasons = {f.label: f.reason for f in found.functions}
     assert "effect" in str(reasons["guard of Sender.take"])
     assert reasons["Sender.take"] is None
-    assert found.program.handlers == [[nodes.Handler(step=1, guard=None, guarded=True, quorum=None, several=False)]]
+    handler = nodes.Handler(step=1, guard=None, guarded=True, quorum=None, accept=None, several=False)
+    assert found.program.handlers == [[handler]]
 
 
 def test_a_refused_property_and_monitor_leave_their_places_empty() -> None:

@@ -86,9 +86,15 @@ def oracle(monkeypatch: pytest.MonkeyPatch) -> Oracle:
         assert answer is None or joined(old, answer) == result
         return result
 
-    def audited_twice(self: Guards, index: int, number: int, local: bytes, *delivered: Any) -> tuple[Value, set[str]]:
-        value, read = audited(self, index, number, local, *delivered)
-        answer = oracle.ask("guard", oracle.machine(self.system).guard, index, number, fields(local), delivered or None)
+    def audited_twice(
+        self: Guards, index: int, number: int, local: bytes, messages: Any = (), accept: bool = False
+    ) -> tuple[Value, set[str]]:
+        value, read = audited(self, index, number, local, messages, accept)
+        machine, asked = oracle.machine(self.system), (index, number, fields(local))
+        if accept:
+            answer = oracle.ask("accept", machine.accepts, *asked, messages)
+        else:
+            answer = oracle.ask("guard", machine.guard, *asked, *messages)
         if answer is not None:
             names = self.system.classes[index].__plait_fields__
             assert (answer[0], {n for i, n in enumerate(names) if answer[1] >> i & 1}) == (value, read)
