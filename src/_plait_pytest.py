@@ -97,7 +97,7 @@ def _is_model_test(item: object) -> bool:
     if any(mark.name == "plait" for mark in item.own_markers):
         return True
     # The mark is on the module or the class, which may have ordinary tests too.
-    from plait.model.loader import returns_system
+    from plait.model.loading.loader import returns_system
 
     return returns_system(item.obj)
 
@@ -110,7 +110,7 @@ def _function_items(item: pytest.Function) -> list[pytest.Item]:
 
 def _build(item: pytest.Function, parameters: Mapping[str, Any]) -> System:
     from plait.kernel.errors import UsageError
-    from plait.model.loader import ModelFunction
+    from plait.model.loading.loader import ModelFunction
 
     if item.cls is not None:
         raise UsageError(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.model.loader import zoo
+from plait.model.loading.loader import zoo
 from tests.support.markdown import ROOT, blocks
 
 SKILL = ROOT / "docs" / "agents" / "plait" / "SKILL.md"

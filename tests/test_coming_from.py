@@ -17,7 +17,7 @@ from plait.bench.peers.checker import MODELS, Case, Checker, Counts, Run
 from plait.bench.peers.spin import Spin
 from plait.bench.peers.stateright import CRATE, Stateright
 from plait.bench.peers.tlc import Tlc
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.oracle.explorer import explore
 from tests.support.markdown import ROOT, blocks
 from tests.support.patience import PATIENCE

@@ -10,7 +10,7 @@ import pytest
 
 from plait import check
 from plait.kernel.verdict import Verdict
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.oracle.explorer import explore
 from tests.support.examples import CASES, FOLDER, LARGE, name_of
 

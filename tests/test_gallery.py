@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from docs._site import gallery
-from plait.model.loader import zoo
+from plait.model.loading.loader import zoo
 
 FACTS: dict[str, dict[str, Any]] = json.loads(gallery.FACTS.read_text(encoding="utf-8"))
 ANEW = "after a change of a protocol or of the drawing, run python docs/_site/gallery.py"

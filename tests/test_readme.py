@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plait.check.api import check
-from plait.model.loader import load, zoo
+from plait.model.loading.loader import load, zoo
 from plait.report.itf import load_trace
 from plait.report.space_time.svg import space_time
 from tests.support.command import ELLIPSIS, plait

@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from plait.model import loader
+from plait.model.loading import loader
 from plait.model.system import System
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"

@@ -6,7 +6,7 @@ import pytest
 
 from plait.bench.papers import dbss, quorum
 from plait.check.api import check
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import evaluate
 from tests.oracle.replay import replay

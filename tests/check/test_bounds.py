@@ -24,7 +24,7 @@ from plait import (
     strong,
     weak,
 )
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.protocols.paxos import paxos
 from plait.report.wording import claim
 from tests.oracle import bounded_systems, cyclic_systems, independent_systems, random_systems, symmetric_systems

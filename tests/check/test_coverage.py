@@ -33,7 +33,7 @@ from plait import (
 )
 from plait.check.cover.conditions import conditions_of
 from plait.kernel.coverage import Coverage
-from plait.model.loader import load, zoo
+from plait.model.loading.loader import load, zoo
 from plait.protocols.paxos import paxos
 from plait.protocols.raft import raft
 from tests.oracle.coverage import coverage as naive

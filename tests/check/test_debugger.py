@@ -17,7 +17,7 @@ from plait.check.explain.replay import replay
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Trace
 from plait.kernel.values import to_data
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.support.examples import CASES, FOLDER, name_of
 
 VIOLATED = [case for case in CASES if case[2] is not None]

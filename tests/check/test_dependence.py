@@ -9,7 +9,7 @@ import pytest
 
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.ir.definition import definition
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.process import Process, action
 from plait.model.properties import always
 from plait.model.system import System

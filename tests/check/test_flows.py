@@ -17,7 +17,7 @@ from plait.check.api import check
 from plait.check.reduce import plan, relevance
 from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.kernel.errors import ModelError
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import explore
 from tests.support.agreement import projected

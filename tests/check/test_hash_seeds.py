@@ -16,7 +16,7 @@ from plait.check import hash_seeds
 from plait.check.tabulate.sample import Sample
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.support.bad_models import explained
 
 MODEL = """

@@ -29,7 +29,7 @@ from plait.check.explain.graph import state_graph
 from plait.check.explain.replay import replay
 from plait.check.runner import Runner
 from plait.cli.main import main
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.report.itf import load_trace, save_trace
 from tests.oracle.explorer import explore
 from tests.support.agreement import compare

@@ -17,7 +17,7 @@ from plait import Message, Pid, Process, Property, System, action, always, check
 from plait._native import Codec
 from plait.check.explain.replay import replay
 from plait.kernel.values import exact, text, to_data
-from plait.model.convert import NotConvertibleError, convert
+from plait.model.loading.convert import NotConvertibleError, convert
 from plait.report.itf import load_trace
 from plait.rounds.program.creation_order import renamed
 from plait.rounds.program.protocol import key_of

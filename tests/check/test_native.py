@@ -36,7 +36,7 @@ from plait import (
     unordered,
     weak,
 )
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.network import Network, duplicating
 from tests.oracle.explorer import Exploration
 from tests.oracle.random_systems import explored_systems

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plait import ModelError, Process, System, View, action, always, check
-from plait.model.loader import ModelFunction
+from plait.model.loading.loader import ModelFunction
 from plait.report.html import report
 
 

@@ -28,7 +28,7 @@ from plait import (
 )
 from plait.check.explain.replay import replay
 from plait.kernel.errors import TraceError
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.report.itf import load_trace
 from tests.oracle.cyclic_systems import VALUES, drawn
 from tests.oracle.refinement import refined

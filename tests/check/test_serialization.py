@@ -11,7 +11,7 @@ import pytest
 
 from plait import check
 from plait.check.runner import Runner
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.system import System
 
 FILE = Path(__file__).parents[2] / "examples" / "two_actors.py"

@@ -10,7 +10,7 @@ import pytest
 from plait import check
 from plait.check.reduce.decomposition import decompose
 from plait.check.runner import Runner
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import explore
 from tests.oracle.relation import initial, successors, thaw

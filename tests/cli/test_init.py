@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plait.cli.main import main
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.oracle.explorer import explore
 from tests.support.patience import PATIENCE
 from tests.support.session import Command, Session, parts

@@ -12,7 +12,7 @@ from plait.check.live.search import flattened
 from plait.ir.lower import Lowered, lower
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.model.system import System
 from tests.ir.models import EXAMPLES, ROOT, ZOO, variants
 

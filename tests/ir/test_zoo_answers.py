@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plait import check
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from tests.ir.compared import ASKED, BAILS, comparing
 from tests.ir.models import EXAMPLES, ROOT, ZOO
 

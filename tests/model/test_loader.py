@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from plait import ModelError, PlaitError, System, UsageError
-from plait.model.convert import NotConvertibleError, convert, convertible, spell
-from plait.model.loader import ModelFunction, find, load, zoo
+from plait.model.loading.convert import NotConvertibleError, convert, convertible, spell
+from plait.model.loading.loader import ModelFunction, find, load, zoo
 
 
 class Color(enum.Enum):

@@ -14,7 +14,7 @@ import pytest
 
 from plait import System, check
 from plait.cli.main import main
-from plait.model.loader import zoo
+from plait.model.loading.loader import zoo
 from tests.oracle.explorer import evaluate, explore
 from tests.oracle.replay import replay
 from tests.support.twins import TWINS, Twin, model

@@ -14,7 +14,7 @@ from selenium.webdriver.remote.webdriver import WebDriver
 
 from plait.check.explain.graph import state_graph
 from plait.kernel.trace import Mark, Trace
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.report.html import report
 from plait.report.space_time.svg import space_time
 from plait.report.state_graph.svg import graph_svg

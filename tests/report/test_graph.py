@@ -12,7 +12,7 @@ import pytest
 from plait.check.explain.graph import state_graph
 from plait.kernel.graph import Edge, State, StateGraph
 from plait.kernel.trace import Sent, Snapshot
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.protocols.two_phase_commit import two_phase_commit
 from plait.report.state_graph import wording as states
 from plait.report.state_graph.dot import dot

@@ -332,7 +332,7 @@ def test_the_emitted_program_is_the_program(tmp_path: Path, capsys: pytest.Captu
     rounds = [text.index(f"# -- round {name}: UPDATE") for name in ("Prepare", "Ack", "Propose", "Promise")]
     assert rounds == sorted(rounds)
     assert text.index("# -- round Prepare: SEND") < rounds[0]
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
 
     emitted, direct = check(load(str(file))), check(sequentialize(distal_paxos(replicas=2), phases=2))
     assert emitted.statistics.states == direct.statistics.states

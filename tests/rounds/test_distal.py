@@ -11,7 +11,7 @@ import pytest
 from plait import ModelError, System, check
 from plait.cli.main import main
 from plait.kernel.errors import PlaitError, UsageError
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.protocols.distal_paxos import distal_paxos
 from plait.rounds.distal.module import module_of, source_of
 from plait.rounds.distal.translation import translate

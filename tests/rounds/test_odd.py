@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plait import ModelError, System, check
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.rounds.assumptions import Custom
 from plait.rounds.check import check_rounds
 from plait.rounds.conditions.decision import conditions

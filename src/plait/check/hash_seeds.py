@@ -28,7 +28,7 @@ from plait.check.tabulate.tabulation import Tabulation, comparable
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import ModelError
 from plait.kernel.places import text_of
-from plait.model.loader import load, reader_module
+from plait.model.loading.loader import load, reader_module
 from plait.model.properties import Property
 from plait.model.system import System, selected
 

@@ -84,7 +84,7 @@ def check(
 
     from plait.check import api
     from plait.cli.progress import ProgressLine
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
 
     writable(trace, "--trace")
     writable(html, "--html")

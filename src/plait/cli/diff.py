@@ -80,7 +80,7 @@ def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, 
     if second.endswith(".json"):
         raise TraceError(f"{second}: cannot be read: there is no such file", hint="give a trace that plait check saved")
     from plait.check.explain.execute import retraced, unfairness
-    from plait.model.loader import load as model
+    from plait.model.loading.loader import load as model
 
     system = model(second, parameters)
     other = retraced(system, one)

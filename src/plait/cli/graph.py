@@ -58,7 +58,7 @@ def graph(
             f"--output: {output} does not end in {', '.join(_SUFFIXES)}", hint="choose one of these endings"
         )
     from plait.check.explain.graph import state_graph
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
     from plait.report.state_graph.wording import missing, size
 
     clock = Deadline(timeout)

@@ -164,7 +164,7 @@ def _targets(context: Any) -> list[tuple[str, str]]:
     """Completions for TARGET: the zoo, Python files, and folders."""
     from glob import glob
 
-    from plait.model.loader import zoo
+    from plait.model.loading.loader import zoo
 
     paths = [Path(p) for p in glob(f"{context.incomplete}*")]  # noqa: PTH207
     folders = [(f"{p}/", "") for p in paths if p.is_dir()]

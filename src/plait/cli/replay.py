@@ -47,7 +47,7 @@ debugger, as for breakpoint().
         Print the result only.
     """
     from plait.check.explain.replay import replay as events
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
     from plait.report.itf import load_trace
     from plait.report.wording import LOOP_STARTS, loop_text, mark_texts, start_text, step_details
 

@@ -46,7 +46,7 @@ def tags(
     from plait.cli.check import built
     from plait.cli.check import show as print_verdict
     from plait.kernel.deadline import Deadline
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
     from plait.rounds.conditions.decision import WATCHED, conditions
 
     clock, given = Deadline(timeout), split(parameters)
@@ -68,7 +68,7 @@ def show(target: Target, /, *, parameters: Parameters = ()) -> int:
     parameters
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
     """
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
     from plait.rounds.text.structure import structure_text
 
     emit(structure_text(load(target, split(parameters))))
@@ -99,7 +99,7 @@ def emit_program(
     phases
         The number of phases of the program; by default 3.
     """
-    from plait.model.loader import load
+    from plait.model.loading.loader import load
     from plait.rounds.sequential import PHASES
     from plait.rounds.text.program import program_text
 

@@ -11,7 +11,7 @@ from plait.cli.options import Flag, Parameters, Target, split
 from plait.cli.output import emit, emit_json
 from plait.ir.reason import Reason
 from plait.kernel.values import text, to_data
-from plait.model.loader import ModelFunction, find, load
+from plait.model.loading.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process
 from plait.model.quorum import AtLeast, Quorum
 from plait.model.system import System

@@ -21,7 +21,7 @@ from typing import Any
 from plait.cli.output import complain, note
 from plait.kernel.errors import UsageError
 from plait.kernel.verdict import EXIT_CODES
-from plait.model.loader import is_users, named_file
+from plait.model.loading.loader import is_users, named_file
 
 INTERVAL = 0.2
 """Seconds between two looks at the files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.cli.options import Flag
 from plait.cli.output import emit, emit_json
-from plait.model import loader
+from plait.model.loading import loader
 
 
 def zoo(*, json: Flag = False) -> int:

@@ -10,7 +10,7 @@ from plait.bench.papers.search import verdict_cell
 from plait.bench.table import Cell, Column, Plot, Row, Table
 from plait.check.api import check
 from plait.kernel.verdict import Status, Verdict
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.rounds.check import check_rounds
 
 MAX_STATES, QUICK = 10_000_000, 300_000

@@ -14,7 +14,7 @@ from plait.bench.options import Options
 from plait.bench.table import REMOVED, Cell, Column, Comparison, Row, Table
 from plait.check.api import check
 from plait.kernel.verdict import Status, Verdict
-from plait.model.loader import load
+from plait.model.loading.loader import load
 
 MAX_STATES, MAX_VISITS, TIMEOUT = 40_000_000, 20_000_000, 60.0
 """The limits of a search: states, visits of the stateless search, seconds."""

@@ -26,7 +26,7 @@ from typing import Any
 
 from plait.kernel.errors import Argument, ModelError, PlaitError, Text, UsageError
 from plait.kernel.imports import import_file
-from plait.model.convert import NotConvertibleError, convert, convertible, example, spell
+from plait.model.loading.convert import NotConvertibleError, convert, convertible, example, spell
 from plait.model.system import System
 
 ZOO = "plait.protocols"
