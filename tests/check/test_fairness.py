@@ -296,6 +296,7 @@ def test_if_not_all_are_fair_the_reduction_would_be_wrong(monkeypatch: pytest.Mo
         ([weak(everybody), fair_loss(Message)], {"network": unordered(lossy=True)}, r"fair_loss\(Message\)"),
         ([weak(everybody)], {"network": fifo(lossy=True)}, "a network that loses any number of messages"),
         ([weak(everybody)], {"spare": {Worker: 1}}, "in a system with spare slots"),
+        ([weak(everybody)], {"network": fifo(capacity=2)}, "on a network with a capacity"),
         ([weak(Flip)], {}, r"weak\(Flip\), but no fairness of Guest0"),
     ],
 )

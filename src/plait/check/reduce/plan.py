@@ -191,6 +191,8 @@ def _needs_fair_order(system: System, given: Sequence[Fairness]) -> str | None:
             return f"{one}, {lost}: it keeps fairness of whole processes only, such as weak(everybody)"
     if system.network.lossy and system.network.losses is None:
         return f"{given[0]} on a network that loses any number of messages, {lost}: a loss can disable a process"
+    if system.network.capacity is not None:
+        return f"{given[0]} on a network with a capacity, {lost}: a full channel can disable a process"
     if any(system.spare.values()):
         return f"{given[0]} in a system with spare slots, {lost}: a process that spawns can disable another"
     roles = [one.role for one in given if one.role is not None and not isinstance(one.of, Recovery)]
