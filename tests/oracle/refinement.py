@@ -6,7 +6,7 @@ from typing import Any
 
 from plait import System
 from plait.model.refinement import Refinement
-from tests.oracle.explorer import Exploration, view_of
+from tests.oracle.explorer import Exploration, explore, view_of
 from tests.oracle.lassos import Runs
 from tests.oracle.relation import State, freeze_fields, initial_states, successors
 
@@ -36,7 +36,7 @@ def refined(system: System, truth: Exploration, prop: Refinement) -> str:
             ):
                 return "step"
     runs = Runs(system, truth, system.fairness)
-    fair = Runs(abstract, Exploration(dict.fromkeys(waiting, 0), 0, 0, 0, 0, {}, set(), True, []), abstract.fairness)
+    fair = Runs(abstract, explore(abstract), abstract.fairness)
     for value in set(mapped.values()):
         ends = runs.ends({state for state in truth.seen if mapped[state] == value})
         if fair.enabled(reached[value]) and any(ends):

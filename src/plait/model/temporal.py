@@ -13,16 +13,22 @@ A run that reaches a terminal state stays there for ever. `plait.model.fairness`
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
+import linecache
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from plait.kernel.errors import ModelError
 from plait.model.fairness import Fairness, assumptions
-from plait.model.lambdas import LAMBDA, short_text
 from plait.model.properties import Property
+
+LAMBDA = "<lambda>"
+"""The name that Python gives to every lambda."""
+MAX_NAME = 40
+"""A longer text is not used as a name."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -261,9 +267,33 @@ def _with_names(made: Formula, name: str | None, letters: Mapping[Formula, str] 
     for number, atom in enumerate(lambdas):
         taken = {other.name for other in atoms} | {*names.values()}
         by_place = (letters or {}).get(atom, f"λ{number + 1}")
-        wanted = name if name and len(atoms) == 1 else short_text(atom.predicate)
+        wanted = name if name and len(atoms) == 1 else _short_text(atom.predicate)
         names[atom] = wanted if wanted and wanted not in taken else by_place
     return made.renamed(names)
+
+
+def _short_text(function: Callable[[Any], Any]) -> str | None:
+    """The expression of a lambda as the user wrote it. None if it is long, or if there is no source.
+
+    An expression with operators is put in parentheses, so that it can be part of a formula.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    # Each instruction knows its part of the source. The last instruction has the whole expression.
+    places = [place for place in code.co_positions() if None not in place and place[2] != place[3]]
+    if not places or len({line for first, last, *_ in places for line in (first, last)}) > 1:
+        return None
+    start, end = min(place[2] for place in places), max(place[3] for place in places)
+    line = linecache.getline(code.co_filename, places[0][0]).encode()
+    text = line[start:end].decode(errors="replace")
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    if len(text) > MAX_NAME or isinstance(node, ast.Constant):
+        return None
+    return text if isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Name) else f"({text})"
 
 
 def _has_no_state(view: Any) -> Any:
