@@ -197,9 +197,9 @@ def test_shortening_ends_after_a_number_of_steps(name: str, monkeypatch: pytest.
     counted: list[int] = []
     followed = tidy.followed
 
-    def counting(runner: Runner, steps: Sequence[Transition]) -> Any:
+    def counting(runner: Runner, start: Sequence[int], steps: Sequence[Transition]) -> Any:
         counted.append(len(steps))
-        return followed(runner, steps)
+        return followed(runner, start, steps)
 
     monkeypatch.setattr(tidy, "followed", counting)
     assert LONG_RUNS[name]().status == "violated"
