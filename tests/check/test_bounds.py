@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plait import (
+    Message,
     ModelError,
     Process,
     System,
@@ -20,6 +21,7 @@ from plait import (
     eventually,
     final,
     init,
+    on,
     reachable,
     strong,
     weak,
@@ -142,6 +144,44 @@ def test_a_bound_that_raises_or_is_no_function() -> None:
         System([Counter()], within=below_five)
     with pytest.raises(ModelError, match="property within returned 3"):
         check(System([Counter()], within=lambda s: 3, properties=[below_five]))
+
+
+class Grown(Message): ...
+
+
+class Grower(Process):
+    big: bool = False
+
+    @action(when=lambda self: not self.big)
+    def grow(self) -> None:
+        self.big = True
+        self.broadcast(Witness, Grown())
+
+
+class Witness(Process):
+    ready: bool = False
+    saw: bool = False
+
+    @action(when=lambda self: not self.ready)
+    def prepare(self) -> None:
+        self.ready = True
+
+    @on(Grown)
+    def see(self, m: Grown) -> None:
+        self.saw = True
+
+
+@pytest.mark.parametrize("search", ["bfs", "dfs"])
+def test_a_shortened_counterexample_stays_within_the_bound(search: Any) -> None:
+    """Without the first step, the run would be shorter, but it would lead through a state outside."""
+    system = System(
+        [Grower(), Witness()],
+        within=lambda s: s[Witness][0].ready or not s[Grower][0].big,
+        properties=[always(lambda s: not s[Witness][0].saw, name="unseen")],
+    )
+    trace = check(system, search=search).trace
+    assert trace is not None
+    assert [event.label for event in trace.events] == ["prepare", "grow", "see"]
 
 
 def test_coverage_shows_where_the_search_left_its_bound() -> None:

@@ -88,6 +88,10 @@ class Runner:
         locals_, inboxes, monitors, _ = self.engine.components(state)
         return self.tabulation.evaluate(number, locals_, inboxes, monitors)[0]
 
+    def is_within(self, state: Sequence[int]) -> bool:
+        """Whether a state is within the bound of the System, if it has one."""
+        return all(self.holds(i, state) for i, p in enumerate(self.system.properties) if p.kind == "within")
+
     def changes(self, state: Sequence[int], t: Transition) -> bool:
         """Whether a transition leads to another state. The history of a process (`history="last"`) is no part of it."""
         return self.engine.components(t.state) != self.engine.components(state)

@@ -116,11 +116,11 @@ def executed(runner: Runner, start: Sequence[int], steps: Sequence[Transition]) 
 
 
 def followed(runner: Runner, start: Sequence[int], steps: Sequence[Transition]) -> Path | None:
-    """The run of equal steps without a description, or None if it is not possible."""
+    """The run of equal steps without a description, or None if it is not possible, or leaves the bound of the search."""
     path = Path(runner, start)
     for step in steps:
         chosen = _like(runner, path.state, step)
-        if chosen is None:
+        if chosen is None or not runner.is_within(path.state):
             return None
         path.take(chosen)
     return path
