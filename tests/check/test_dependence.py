@@ -173,6 +173,7 @@ CASES: dict[str, tuple[str, str]] = {
     "super": ("self.a = super().hook()", ""),
     "static method": ("self.c = P.plus(1)", ""),
     "property of the class": ("self.a = self.size", "b"),
+    "getattr": ("self.a = getattr(self, 'b')", "b"),
     "class attribute": ("self.b = self.LIMIT", ""),
     "try": ("try:\n    self.b = self.c\nexcept ValueError:\n    pass", "c"),
     "comprehension": ("self.a = len([x for x in self.log])", "log"),
@@ -189,6 +190,8 @@ CASES: dict[str, tuple[str, str]] = {
     "match": ("match self.b:\n    case 1:\n        self.a = 1", "b"),
     "match, capture": ("match self.b:\n    case x:\n        self.a = x", "b"),
     "match, auxiliary": ("match self.b:\n    case 1 | 2:\n        self.c = 1", ""),
+    "match of a sequence, auxiliary": ("match self.log:\n    case [1, x, *y]:\n        self.b = x", ""),
+    "match of a sequence": ("match self.log:\n    case [1, x, *y]:\n        self.a = x", "log"),
     "match with guard": ("match m.value:\n    case 1 if self.b:\n        self.a = 1", "b"),
     "delete": ("del self.map[self.b]", "map b"),
     "variable without a value": ("if self.b:\n    x = 1\nself.c = x", "b"),
@@ -216,7 +219,6 @@ CASES: dict[str, tuple[str, str]] = {
     "membership": ("self.c = 1 in self.maybe", "maybe"),
     "loop over what may be None": ("for x in self.maybe:\n    self.c = x", "maybe"),
     "loop that changes its dict": ("for x in self.map:\n    self.map[1] = 2", "map"),
-    "wrong number of arguments": ("if self.b:\n    Mark()", "b"),
     "mapped function": ("self.old = list(map(twice, self.log))", ""),
     "sorted by a field": ("self.a = sorted((1, 2), key=lambda x: x == self.b)[0]", "b"),
     "formatted": ("self.log.append(f'{self.b}')", ""),
@@ -226,7 +228,7 @@ ESCAPES = {
     # What is not understood makes every field relevant.
     "self is passed on": "twice(self)",
     "self is stored": "x = self",
-    "getattr": "getattr(self, 'b')",
+    "getattr of a computed name": "getattr(self, 'b' * m.value)",
     "setattr": "setattr(self, 'b', 1)",
     "vars": "vars(self).clear()",
     "__dict__": "self.__dict__['b'] = 1",
@@ -246,6 +248,7 @@ ESCAPES = {
     "bound method as a value": "f = self.log.append\nself.c = 1",
     "iterator in a variable": "x = iter((1, 2))\nself.c = 1",
     "method that is mapped": "list(map(self.log.append, (1, 2)))",
+    "wrong number of arguments": "if self.b:\n    Mark()",
     "eval": "eval('1')",
     "import": "import operator as o",
     "with": "with functools.partial(m.value) as x:\n    self.b = self.c",
@@ -278,6 +281,11 @@ def test_what_is_not_understood(name: str) -> None:
 )
 def test_guards(guard: str, expected: set[str]) -> None:
     assert relevant("pass", guard=guard) == expected
+
+
+def test_a_parameter_for_messages_that_is_rebound() -> None:
+    assert relevant("self.c = len(m)", guard=", quorum=1") == set()
+    assert relevant("if self.b:\n    m = 5\nself.c = len(m)", guard=", quorum=1") == {"b"}
 
 
 def test_classes_that_intercept_attributes_are_not_understood() -> None:

@@ -85,6 +85,8 @@ ODD: dict[str, dict[str, str]] = {
 """Arguments of `flow`, by name."""
 
 RAISES: dict[str, str] = {
+    "map of None": "list(map(None, [1] * self.k))",
+    "map of a number": "list(map(3, [1] * self.k))",
     "map with too few arguments": "list(map(put, [0] * self.k))",
     "map of a lambda with too few arguments": "list(map(lambda a, b: 0, [0] * self.k))",
     "filter of a lambda with too few arguments": "list(filter(lambda a, b: 0, [0] * self.k))",

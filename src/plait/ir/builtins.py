@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import builtins
+import collections
 import copy
 import functools
+import heapq
 import itertools
 import math
 import operator
@@ -29,6 +32,21 @@ NAMES |= {
 NAMES[itertools.chain.from_iterable] = "itertools.chain.from_iterable"
 NAMES[dict.fromkeys] = "dict.fromkeys"
 """What a call of this object is called in `CallBuiltin`."""
+
+_UNKNOWN: dict[types.ModuleType, str] = {
+    builtins: "hash print",
+    bisect: "bisect bisect_left bisect_right insort insort_left insort_right",
+    collections: "Counter deque",
+    heapq: "heapify heappop heappush heappushpop heapreplace nlargest nsmallest",
+    math: " ".join(name for name, f in vars(math).items() if isinstance(f, types.BuiltinFunctionType)),
+    operator: "contains index",
+}
+UNKNOWN = {
+    getattr(m, name): f"{m.__name__}.{name}".removeprefix("builtins.")
+    for m, names in _UNKNOWN.items()
+    for name in names.split()
+}
+"""Functions that the virtual machine does not know. `CallBuiltin` has them for analyses only."""
 
 ITERATORS = frozenset(
     [

@@ -386,6 +386,10 @@ class Classes:
         if fits and first and not parameters.kwarg and set(parameters.required) <= set(given):
             self.methods[cls, called] = self.lowering.variant(function, supplied, None, None)
 
+    def method(self, cls: type, called: str, count: int) -> int | None:
+        """The function that a call of a method with `count` arguments reaches; None if it is not in the table."""
+        return self.methods.get((cls, self._shapes.get((called, count, ()), called)))
+
     # -- the result ------------------------------------------------------------------------------------------------
 
     def finished(self) -> list[nodes.Class]:

@@ -87,6 +87,7 @@ class Expressions(Frame):
         if method is None:
             raise self.refused(node, f"{type(node).__name__.lower()} expression")
         found: Expression = getattr(self, method)(node)
+        self.lowering.lines[id(found)] = (node.lineno, found)
         return found
 
     def fails(self, node: ast.AST) -> Expression:
@@ -388,7 +389,7 @@ class Expressions(Frame):
                 raise self.refused(generator.target, "async comprehension")
             for inner in ast.walk(generator.target):
                 if type(inner) is ast.Name and type(inner.ctx) is ast.Store and inner.id not in scope.slots:
-                    scope.slots[inner.id] = self.slot()
+                    scope.slots[inner.id] = self.slot(inner.id)
         scope.unbound = set(scope.slots)
         clauses = []
         for generator in generators:
@@ -429,7 +430,7 @@ class Expressions(Frame):
         before, scope = self.scope, Scope(self.scope)
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         for name in names:
-            scope.slots[name] = self.slot()
+            scope.slots[name] = self.slot(name)
         parts: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         bindings = Bindings(parts)
         self.declare(scope, bindings, set(names))

@@ -8,6 +8,7 @@ import enum
 import functools
 import types
 import typing
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from plait.ir import builtins as library
@@ -56,15 +57,20 @@ _IMPURE: tuple[type[nodes.Node], ...] = (
 _IMPURE += (nodes.Announce, nodes.Choose, nodes.Spawn)
 
 
+def walk(tree: object) -> Iterator[nodes.Node]:
+    """All nodes of a tree, or of a list of trees."""
+    if isinstance(tree, list | dict):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from walk(part)
+    elif isinstance(tree, nodes.Node):
+        yield tree
+        for name in tree.__struct_fields__:
+            yield from walk(getattr(tree, name))
+
+
 def is_pure(node: Any) -> bool:
     """Whether it does not matter when an expression is evaluated, and how often: it calls nothing that may act."""
-    if isinstance(node, list):
-        return all(map(is_pure, node))
-    if isinstance(node, dict):
-        return all(map(is_pure, node.values()))
-    if not isinstance(node, nodes.Node):
-        return True
-    return not isinstance(node, _IMPURE) and all(is_pure(getattr(node, name)) for name in node.__struct_fields__)
+    return not any(isinstance(inner, _IMPURE) for inner in walk(node))
 
 
 def is_iterator(node: nodes.Expression) -> bool:
@@ -81,7 +87,8 @@ class Frame:
         self.number = number
         self.file = function.__code__.co_filename
         self.source = lowering.source(function.__code__)
-        self.slots = 0
+        self.names: list[str] = []
+        """The names of the slots, as far as they have names."""
         self.scope = Scope(None)
         self.callables: set[int] = set()
         """Slots that hold functions."""
@@ -98,10 +105,14 @@ class Frame:
         line = getattr(node, "lineno", self.function.__code__.co_firstlineno)
         return NotLoweredError(Reason(construct, self.file, line))
 
-    def slot(self) -> int:
+    @property
+    def slots(self) -> int:
+        return len(self.names)
+
+    def slot(self, name: str = "a value") -> int:
         """A new slot."""
-        self.slots += 1
-        return self.slots - 1
+        self.names.append(name)
+        return len(self.names) - 1
 
     def declare(self, scope: Scope, bindings: Bindings, parameters: set[str]) -> None:
         """Give slots to the variables that a function binds, in its scope."""
@@ -110,7 +121,7 @@ class Frame:
             if name in bindings.outer:
                 continue
             if name not in scope.slots:
-                scope.slots[name] = self.slot()
+                scope.slots[name] = self.slot(name)
             if count == 1 and name in bindings.functions and name not in parameters:
                 scope.functions[name] = LocalFunction(bindings.functions[name])
                 self.callables.add(scope.slots[name])
@@ -253,6 +264,7 @@ class Frame:
             objection = self.lowering.classes.meet(value)
             if objection is not None:
                 raise self.refused(node, objection)
+        self.lowering.values[content] = value
         return nodes.Constant(content)
 
     def number_of(self, cls: type, node: ast.AST) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gc
-import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from plait.ir import nodes
 from plait.ir.frame import unwrapped
-from plait.ir.parameters import Supplied, parameters_of
 from plait.ir.parts.quantifiers import parts_of
 from plait.ir.program import Lowering
-from plait.ir.reason import Reason
+from plait.ir.reason import NotLoweredError, Reason
 from plait.ir.scope import VIEW, Instance, Kind
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process, Quorum
@@ -83,18 +81,10 @@ class _Systems:
         return found
 
     def _entry(self, label: str, function: Any, kinds: tuple[Kind | None, ...], pure: bool) -> _Entry:
-        if not isinstance(function, types.FunctionType):
-            reason = Reason(f"a {type(function).__name__} as a function", "", 0)
-            return _Entry(label, function, None, reason, pure)
-        parameters = parameters_of(function)
-        supplied: list[Supplied] = list(zip(parameters.positional, kinds, strict=False))
-        code = function.__code__
-        if len(supplied) < len(kinds) or not set(parameters.required) <= {n for n, _ in supplied} or parameters.kwarg:
-            what = "function with **kwargs" if parameters.kwarg else "parameters"
-            reason = Reason(what, code.co_filename, code.co_firstlineno)
-            return _Entry(label, function, None, reason, pure)
-        number = self.lowering.variant(function, tuple(supplied), None, None, keep=VIEW in kinds)
-        return _Entry(label, function, number, None, pure)
+        try:
+            return _Entry(label, function, self.lowering.entry(function, kinds), None, pure)
+        except NotLoweredError as error:
+            return _Entry(label, function, None, error.reason, pure)
 
     def lowered(self) -> Lowered:
         """The program and the reports."""

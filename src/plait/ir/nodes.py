@@ -455,25 +455,37 @@ class Delete(Node, frozen=True):
 
 
 class Assert(Node, frozen=True):
-    """Bails if the test is false."""
+    """Bails if the test is false. The message is for analyses (`Lowering.whole`)."""
 
     test: Expression
+    message: Expression | None = None
 
 
 class Raise(Node, frozen=True):
-    """Always bails: CPython makes the exception."""
+    """Always bails: CPython makes the exception. What it is made of is for analyses (`Lowering.whole`)."""
+
+    values: list[Expression] = []
+
+
+class Try(Node, frozen=True):
+    """`try: … except …: … else: … finally: …`, for analyses only. A handler assigns its name first."""
+
+    body: list[Statement]
+    handlers: list[list[Statement]]
+    orelse: list[Statement]
+    finalbody: list[Statement]
 
 
 Expression = Union[  # noqa: UP007
     Constant, Local, Attribute, Subscript, Slice, UnaryOperation, BinaryOperation, And, Or, Compare, Conditional, Assigned,
     Starred, TupleDisplay, ListDisplay, SetDisplay, DictDisplay, ListComprehension, SetComprehension, DictComprehension,
     Generator, FormattedValue, JoinedString, Lambda, FunctionValue, BuiltinValue, CallValue, CallFunction, CallMethod,
-    CallBuiltin, IsInstance, Construct, Replace, SelfId, Send, Broadcast, Announce, Choose, Spawn, ViewRole, ViewProcess,
-    ViewMonitor, ViewMessages,
+    CallBuiltin, IsInstance, Construct, Replace, SelfId, Send, Broadcast, Announce, Choose, Spawn, ViewRole,
+    ViewProcess, ViewMonitor, ViewMessages,
 ]  # fmt: skip
 Target = Union[LocalTarget, AttributeTarget, SubscriptTarget, StarredTarget, TupleTarget]  # noqa: UP007
 Statement = Union[  # noqa: UP007
-    Evaluate, Assign, AugmentedAssign, If, While, For, Break, Continue, Return, Delete, Assert, Raise,
+    Evaluate, Assign, AugmentedAssign, If, While, For, Break, Continue, Return, Delete, Assert, Raise, Try,
 ]  # fmt: skip
 
 

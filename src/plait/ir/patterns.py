@@ -37,6 +37,11 @@ class Patterns(Calls):
             chain = body if test is None else [nodes.If(test, body, chain)]
         return [first, *chain]
 
+    def _certain(self, node: Expression) -> Expression:
+        """A part of a pattern that never raises, because the tests before it hold."""
+        self.lowering.certain[id(node)] = node
+        return node
+
     def _bind(self, names: list[tuple[int, Expression]]) -> list[Expression]:
         """A test that is true, and binds names."""
         return [nodes.TupleDisplay([nodes.Assigned(slot, value) for slot, value in names])] if names else []
@@ -85,7 +90,7 @@ class Patterns(Calls):
         patterns = node.patterns
         star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)
         count = len(patterns) - (star is not None)
-        length = nodes.CallBuiltin("len", [value], {})
+        length = self._certain(nodes.CallBuiltin("len", [value], {}))
         enough: Any = "==" if star is None else ">="
         tests: list[Expression] = [
             nodes.IsInstance(value, ["list", "tuple", "range"], []),
@@ -98,11 +103,11 @@ class Patterns(Calls):
                 last = i - count  # 0 if nothing follows
                 upper = self.constant(last, node) if last else None
                 cut = nodes.Slice(self.constant(i, node), upper, None)
-                rest = nodes.CallBuiltin("list", [nodes.Subscript(value, cut)], {})
-                bound += self._captured(pattern.name, rest, pattern)
+                rest = nodes.CallBuiltin("list", [self._certain(nodes.Subscript(value, cut))], {})
+                bound += self._captured(pattern.name, self._certain(rest), pattern)
             else:
                 at = i if star is None or i < star else i - len(patterns)
-                pairs.append((pattern, nodes.Subscript(value, self.constant(at, node))))
+                pairs.append((pattern, self._certain(nodes.Subscript(value, self.constant(at, node)))))
         more, names = self._parts(pairs)
         return tests + more, names + bound
 

@@ -20,7 +20,7 @@ from plait.ir.definition import Definition, Source, definition_in, source_of
 from plait.ir.frame import Frame, is_code
 from plait.ir.parameters import Supplied, defaults_of, parameters_of
 from plait.ir.reason import NotLoweredError, Reason
-from plait.ir.scope import CALLABLE, VIEW, Bindings, Instance, Static, exists
+from plait.ir.scope import CALLABLE, VIEW, Bindings, Instance, Kind, Static, exists
 from plait.ir.statements import Statements
 from plait.model.system import System
 
@@ -33,10 +33,19 @@ class Lowering:
 
     enum = enum.Enum
 
-    def __init__(self, system: System, encode: Callable[[object], bytes]) -> None:
+    def __init__(self, system: System, encode: Callable[[object], bytes], *, whole: bool = False) -> None:
         self.system = system
         self.encode = encode
         self.none = encode(None)
+        self.whole = whole
+        """Lower also what only CPython executes, for analyses: `try`, what an exception is made of, more functions."""
+        self.lines: dict[int, tuple[int, Any]] = {}
+        """The lines of nodes, by their identity, with the nodes: so no identity is used twice."""
+        self.certain: dict[int, Any] = {}
+        """Nodes of patterns that never raise, because of the tests before them, by their identity."""
+        self.values: dict[bytes, Any] = {self.none: None}
+        """The values of constants."""
+        self.bodies: dict[int, Body] = {}
         self.functions: list[nodes.Function | None] = []
         self.reasons: dict[int, Reason] = {}
         """Why a function of the table bails."""
@@ -97,7 +106,8 @@ class Lowering:
             self._callees[number] = set()
             code = function.__code__
             try:
-                self.functions[number] = Body(self, function, number).lowered(supplied, keep)
+                body = self.bodies[number] = Body(self, function, number)
+                self.functions[number] = body.lowered(supplied, keep)
             except NotLoweredError as error:
                 self.reasons[number] = error.reason
             except RecursionError:
@@ -111,6 +121,18 @@ class Lowering:
             self._callees[caller.number].add(number)
         return number
 
+    def entry(self, function: Any, kinds: tuple[Kind | None, ...]) -> int:
+        """The number of a function that the engine calls with arguments of these kinds."""
+        if not isinstance(function, types.FunctionType):
+            raise NotLoweredError(Reason(f"a {type(function).__name__} as a function", "", 0))
+        parameters = parameters_of(function)
+        supplied: list[Supplied] = list(zip(parameters.positional, kinds, strict=False))
+        code = function.__code__
+        if len(supplied) < len(kinds) or not set(parameters.required) <= {n for n, _ in supplied} or parameters.kwarg:
+            what = "function with **kwargs" if parameters.kwarg else "parameters"
+            raise NotLoweredError(Reason(what, code.co_filename, code.co_firstlineno))
+        return self.variant(function, tuple(supplied), None, None, keep=VIEW in kinds)
+
     def part(
         self, function: types.FunctionType, definition: Definition, view: str, chosen: dict[ast.AST, Any], count: int
     ) -> int | None:
@@ -120,7 +142,7 @@ class Lowering:
         self._callees[number] = set()
         body = Body(self, function, number)
         body.chosen = chosen
-        body.slots = count
+        body.names = ["a process"] * count
         try:
             self.functions[number] = body.completed(definition, ((view, VIEW),), count)
         except (NotLoweredError, RecursionError):
@@ -170,8 +192,12 @@ class Lowering:
 class Body(Statements):
     """Lowers one function."""
 
+    supplied: tuple[Supplied, ...] = ()
+    """The parameters that a call gives."""
+
     def lowered(self, supplied: tuple[Supplied, ...], keep: bool = False) -> nodes.Function:
         """The function with these parameters. The others have their defaults."""
+        self.supplied = supplied
         function = self.function
         code = function.__code__
         definition = self.lowering.definition(function)
@@ -190,7 +216,7 @@ class Body(Statements):
             if keep and kind is VIEW:
                 self.slot()
             if exists(kind):
-                self.scope.slots[name] = self.slot()
+                self.scope.slots[name] = self.slot(name)
             if kind is CALLABLE:
                 self.callables.add(self.scope.slots[name])
         return self.completed(definition, supplied, self.slots)
@@ -233,7 +259,7 @@ class Body(Statements):
             if is_code(value):
                 self.scope.kinds[name] = Static(value)
                 continue
-            slot = self.scope.slots[name] = self.slot()
+            slot = self.scope.slots[name] = self.slot(name)
             found.append(nodes.Assign([nodes.LocalTarget(slot)], self.constant(value, self.definition)))
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 from typing import Any
 
 from plait.ir import nodes
@@ -11,7 +12,6 @@ from plait.ir.patterns import Patterns
 from plait.ir.scope import Instance, LocalFunction
 
 _REFUSED: dict[type[ast.stmt], str] = {
-    ast.Try: "try statement",
     ast.With: "with statement",
     ast.Global: "global statement",
     ast.Import: "import statement",
@@ -21,6 +21,17 @@ _REFUSED: dict[type[ast.stmt], str] = {
     ast.AsyncFor: "async for statement",
     ast.AsyncWith: "async with statement",
 }
+
+
+_NAMED = (type, types.ModuleType)
+
+
+def is_exception(cls: Any) -> bool:
+    """Whether a class is one of exceptions, whose instances are made by Python alone."""
+    if not isinstance(cls, type) or not issubclass(cls, BaseException):
+        return False
+    own = [base for base in cls.__mro__ if base.__module__ != "builtins"]
+    return not any(name in base.__dict__ for base in own for name in ("__init__", "__new__"))
 
 
 class Statements(Patterns):
@@ -38,6 +49,7 @@ class Statements(Patterns):
                 name = type(statement).__name__
                 raise self.refused(statement, _REFUSED.get(type(statement), f"{name.lower()} statement"))
             made = getattr(self, method)(statement)
+            self.lowering.lines[id(made)] = (statement.lineno, made)
             if type(made) is list:
                 found += made
             elif made is not None:
@@ -185,10 +197,34 @@ class Statements(Patterns):
         return nodes.Return(None if node.value is None else self.expr(node.value))
 
     def _raise(self, node: ast.Raise) -> nodes.Statement:
-        return nodes.Raise()
+        if not self.lowering.whole:
+            return nodes.Raise()
+        found: list[nodes.Expression] = []
+        for part in (node.exc, node.cause):
+            if isinstance(part, ast.Call) and is_exception(self._callee(part)):
+                found += self.items([*part.args, *(k.value for k in part.keywords)])
+            elif part is not None and not (isinstance(part, ast.Name) and is_exception(self.static(part))):
+                found.append(self.expr(part))
+        return nodes.Raise(found)
 
     def _assert(self, node: ast.Assert) -> nodes.Statement | None:
-        return nodes.Assert(self.expr(node.test)) if __debug__ else None
+        if not __debug__:
+            return None
+        test = self.expr(node.test)
+        return nodes.Assert(test, self.expr(node.msg) if node.msg is not None and self.lowering.whole else None)
+
+    def _try(self, node: ast.Try) -> nodes.Statement:
+        if not self.lowering.whole:
+            raise self.refused(node, "try statement")
+        body, handlers = self.block(node.body), []
+        for handler in node.handlers:
+            for part in ast.walk(handler.type) if handler.type is not None else ():
+                if isinstance(part, ast.Name | ast.Attribute) and not isinstance(self.static(part), _NAMED):
+                    raise self.refused(part, f"except {ast.unparse(part)}")
+            names = [] if handler.name is None else [self.target(ast.Name(handler.name, ast.Store()))]
+            value = nodes.Constant(self.lowering.none)
+            handlers.append([*(nodes.Assign([name], value) for name in names), *self.block(handler.body)])
+        return nodes.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
 
     def _pass(self, node: ast.stmt) -> None:
         return None
@@ -238,4 +274,6 @@ _METHODS: dict[type[ast.stmt], str] = {
     ast.Pass: "_pass",
     ast.Nonlocal: "_pass",
     ast.Match: "_match",
+    ast.Try: "_try",
+    ast.TryStar: "_try",
 }

@@ -71,14 +71,14 @@ class Classes:
                         return f"{base.__qualname__}.{name}"
         return None
 
-    def attribute(self, name: str) -> list[Any]:
+    def attribute(self, name: str) -> list[tuple[type, Any]]:
         """What the records have under this name: "data" for a field, else the raw attribute."""
-        found: list[Any] = []
+        found: list[tuple[type, Any]] = []
         for cls in sorted(self.records, key=lambda c: c.__qualname__):
             if name in fields_of(cls) or (issubclass(cls, enum.Enum) and name in ("name", "value")):
-                found.append("data")
+                found.append((cls, "data"))
             elif (raw := inspect.getattr_static(cls, name, UNKNOWN)) is not UNKNOWN:
-                found.append(raw)
+                found.append((cls, raw))
         return found
 
     # -- the walk --------------------------------------------------------------------------------------------------

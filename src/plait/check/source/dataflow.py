@@ -9,9 +9,10 @@ An exception is observable. So an operation that may raise makes its operands re
 
 The analysis is a white list. Three laws make it sound:
 
-1. *Every callee is known.* A call names a method of the process, a function with source, a method of a record, or an entry
-   of `plait.check.source.purity`. A value is never called: who passes or stores a function, reads a frame, or evaluates
-   text uses a callee that is not on the list. The same holds for each kind of statement and expression.
+1. *Every callee is known.* `plait.ir` has lowered the code, and refuses what it does not understand. A call names a function
+   of the program, a method of a record, or an entry of `plait.check.source.purity`. A value is never called: who passes or
+   stores a function, reads a frame, or evaluates text uses a callee that is not on the list. The same holds for each kind
+   of statement and expression: a node without a rule is not understood.
 2. *Operators run no code of the user.* A model with records that have special methods of their own is not analysed
    (`plait.check.source.classes`).
 3. *Variables hold data.* An iterator is used where it is made, so that no hidden position is a part of the state.
@@ -21,15 +22,14 @@ Whatever breaks a law raises EscapeError, and then every field of the class is r
 
 from __future__ import annotations
 
-import ast
-import inspect
-import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from plait.check.source import purity
 from plait.check.source.classes import Classes
-from plait.ir.definition import definition, is_constant
+from plait.ir.nodes import Function
+from plait.ir.program import Lowering
+from plait.ir.scope import Instance, Kind, exists
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
@@ -92,7 +92,10 @@ class Loop(NamedTuple):
 class Graph:
     """The dependence graph: for each node, the nodes that flow into it."""
 
-    def __init__(self, system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> None:
+    def __init__(
+        self, system: System, lowering: Lowering, classes: Classes, untyped: set[tuple[type[Process], str]]
+    ) -> None:
+        self.lowering = lowering
         self.process_classes = tuple(dict.fromkeys(system.classes))
         self.classes, self.untyped = classes, untyped
         """The record classes of the model; fields that may hold values of other types than their annotations say."""
@@ -128,15 +131,32 @@ class Graph:
         if node[0] == "which":
             return self.label(node[2])
         if node[0] == "var":
-            return f"{node[3]} in {node[2][0].__qualname__.replace('<locals>.', '')}"
+            return f"{self.lowering.bodies[node[2][0]].names[node[3]]} in {self.name(node[2][0])}"
         return str(node[-1])
+
+    def function(self, number: int) -> Function:
+        """A function of the program."""
+        found, reason = self.lowering.functions[number], self.lowering.reasons.get(number)
+        if self.lowering.definition(self.lowering.bodies[number].function) is None:
+            raise EscapeError(f"the source of {self.name(number)} is not available")
+        if found is None or reason is not None:
+            raise EscapeError(f"{self.name(number)}: the analysis does not support {reason}")
+        return found
+
+    def name(self, number: int) -> str:
+        """The name of a function of the program."""
+        return self.lowering.bodies[number].function.__qualname__.replace("<locals>.", "")
+
+    def kinds(self, number: int) -> list[Kind | None]:
+        """What is known about the parameters of a function."""
+        return [kind for _, kind in self.lowering.bodies[number].supplied if exists(kind)]
 
 
 class Flow:
     """The data flow of one call of a handler or guard of a class, with the functions that it calls."""
 
-    def __init__(self, graph: Graph, cls: type[Process], label: str, message: type[Message] | None, many: bool) -> None:
-        self.graph, self.cls, self.label = graph, cls, label
+    def __init__(self, graph: Graph, cls: type[Process], message: type[Message] | None, many: bool) -> None:
+        self.graph, self.cls = graph, cls
         self.message, self.many = message, many
         """The type of the delivered message, and whether a tuple of messages is delivered."""
         graph.flows += 1
@@ -151,61 +171,35 @@ class Flow:
         self._walked: set[Any] = set()
         self._active: list[Any] = []
 
-    def start(self, function: Callable[..., Any]) -> Value:
-        """Follow the handler or guard itself."""
-        if not isinstance(function, types.FunctionType):
-            raise EscapeError(f"{self.label} is not a plain function")
-        return self.call(function, True, [], {}, frozenset(), root=True)
-
     def call(
         self,
-        function: types.FunctionType,
-        bound: bool,
+        number: int,
         arguments: list[Value],
-        keywords: dict[str | None, Value],
         context: frozenset[Node],
         *,
         root: bool = False,
         strict: bool = False,
         deferred: bool = False,
     ) -> Value:
-        """Follow a call. `bound`: the first parameter is the process. The keyword None: unpacked arguments."""
+        """Follow a call of a function of the program."""
         from plait.check.source.statements import Body
 
         self._calls += 1
-        node = definition(function)
-        name = function.__qualname__.replace("<locals>.", "")
-        if node is None:
-            raise EscapeError(f"the source of {name} is not available")
-        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        if not is_constant(tuple(defaults)):
-            raise EscapeError(f"{name} has a mutable default value")
-        parameters = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-        if bound and not parameters:
-            raise EscapeError(f"{name} has no parameter for its process")
-        if function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-            raise EscapeError(f"{name} runs later than it is called")
-        key = (function, strict, deferred, bound)
-        process = parameters.pop(0) if bound else None
+        name = self.graph.name(number)
+        self.graph.function(number)
+        key = (number, strict, deferred)
         entry: Node = ("entry", self.number, key, f"a call of {name}")
         result: Node = ("result", self.number, key, f"the result of {name}")
         self.graph.flow(context, entry)
-        every = union([*arguments, *keywords.values()])
-        others = [a.arg for a in (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg) if a is not None]
-        for i, parameter in enumerate([*parameters, *others]):
-            given = every
-            if None not in keywords and parameter in parameters and i < len(arguments):
-                given = arguments[i]
-            elif None not in keywords and parameter in keywords:
-                given = keywords[parameter]
-            self.store(("var", self.number, key, parameter), given, frozenset())
+        for slot, given in enumerate(arguments):
+            self.store(("var", self.number, key, slot), given, frozenset())
         if key in self._active:
-            self.graph.sink([entry, *every.deps], f"{name} calls itself and may run forever")
+            self.graph.sink([entry, *union(arguments).deps], f"{name} calls itself and may run forever")
         elif key not in self._walked:
             self._walked.add(key)
             self._active.append(key)
             try:
-                Body(self, function, node, key, process, entry, result, root).run()
+                Body(self, key, entry, result, root).run()
             finally:
                 self._active.pop()
         return self.read(result)
@@ -275,14 +269,6 @@ class Flow:
                 self.graph.sink(loop.items.deps, what, minor=True)
         return self._written
 
-    def attribute(self, name: str, after: type | None = None) -> Any:
-        """The raw attribute of the class, or None. `after`: search only the bases after this one, as super() does."""
-        mro = self.cls.__mro__
-        for base in mro[mro.index(after) + 1 :] if after is not None else mro:
-            if name in base.__dict__:
-                return inspect.getattr_static(base, name)
-        return None
-
 
 def annotated(cls: type, name: str) -> type | None:
     """The builtin type in the annotation of a field. A bool counts as an int."""
@@ -293,6 +279,6 @@ def annotated(cls: type, name: str) -> type | None:
     return int if found is bool else found
 
 
-def parameters_of(node: ast.Lambda) -> list[str]:
-    """The names of a lambda's parameters."""
-    return [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+def is_process(kind: Kind | None) -> bool:
+    """Whether a parameter is the process itself."""
+    return isinstance(kind, Instance) and issubclass(kind.cls, Process)

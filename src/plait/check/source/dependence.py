@@ -22,11 +22,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from plait._native import Codec
 from plait.check.source import purity
 from plait.check.source.classes import Classes
-from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, annotated
-from plait.ir.classes import attribute_hook
+from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, Value, annotated
 from plait.ir.definition import UNKNOWN, bindings, definition, static_value
+from plait.ir.program import Lowering
+from plait.ir.reason import NotLoweredError
+from plait.ir.scope import Instance
+from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
@@ -56,7 +60,10 @@ def dependences(system: System) -> Dependences:
     """Which fields of the system are relevant, and why."""
     classes = Classes(system)
     untyped = _untyped_at_first(system)
-    while (graph := _graph(system, classes, untyped)).mistyped - untyped:
+    lowering = Lowering(system, Codec(Pid).encode, whole=True)
+    entries = {cls: [_entries(lowering, cls, h) for h in cls.__plait_handlers__] for cls in system.classes}
+    lowering.complete()
+    while (graph := _graph(system, lowering, entries, classes, untyped)).mistyped - untyped:
         untyped |= graph.mistyped
     for prop in system.properties:
         _property(graph, system, prop)
@@ -65,17 +72,39 @@ def dependences(system: System) -> Dependences:
     return Dependences(_reasons(graph, system), frozenset(classes.records), types_)
 
 
-def _graph(system: System, classes: Classes, untyped: set[tuple[type[Process], str]]) -> Graph:
+Entries = list[tuple[str, int | EscapeError]]
+"""The functions of a handler: what each is for, and its number in the program."""
+
+
+def _entries(lowering: Lowering, cls: type[Process], handler: Handler) -> Entries:
+    label = f"{cls.__name__}.{handler.name}"
+    given = (Instance(cls), None) if handler.kind == "message" else (Instance(cls),)
+    parts = [(f"the guard of {label}", handler.where, given), (f"the quorum of {label}", handler.quorum, given[:1])]
+    found: Entries = []
+    for name, function, kinds in [(n, f, k) for n, f, k in parts if callable(f)] + [(label, handler.function, given)]:
+        try:
+            found.append((name, lowering.entry(function, kinds)))
+        except NotLoweredError as error:
+            found.append((name, EscapeError(f"{name}: {error}")))
+    return found
+
+
+def _graph(
+    system: System,
+    lowering: Lowering,
+    entries: dict[type[Process], list[Entries]],
+    classes: Classes,
+    untyped: set[tuple[type[Process], str]],
+) -> Graph:
     """The dependences of all handlers, if these fields have values of several types."""
-    graph = Graph(system, classes, untyped)
+    graph = Graph(system, lowering, classes, untyped)
     special = classes.special()
     for cls in graph.process_classes:
         try:
             if special is not None:
                 raise EscapeError(f"operators on values may run {special}")
-            _check_plain(cls)
-            for handler in cls.__plait_handlers__:
-                _handler(graph, system, cls, handler)
+            for handler, functions in zip(cls.__plait_handlers__, entries[cls], strict=True):
+                _handler(graph, system, cls, handler, functions)
         except EscapeError as escape:
             for name in cls.__plait_fields__:
                 graph.sink([("field", cls, name)], escape.reason)
@@ -100,24 +129,16 @@ def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
     return found
 
 
-def _check_plain(cls: type[Process]) -> None:
-    """Reading or setting a field must have no other effect."""
-    hook = attribute_hook(cls, cls.__plait_fields__)
-    if hook is not None:
-        raise EscapeError(f"the analysis does not support {hook}")
-
-
-def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler) -> None:
-    label = f"{cls.__name__}.{handler.name}"
-    for what, guard in (("guard", handler.where), ("quorum", handler.quorum)):
-        if callable(guard):
-            flow = Flow(graph, cls, f"the {what} of {label}", handler.message, many=False)
-            result = flow.start(guard)
-            graph.sink(result.deps, f"the {what} of {label}")
-            flow.finish()
-    flow = Flow(graph, cls, label, handler.message, handler.quorum is not None)
-    flow.start(handler.function)
-    written = flow.finish()
+def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler, functions: Entries) -> None:
+    for label, number in functions:
+        if isinstance(number, EscapeError):
+            raise number
+        last = label == functions[-1][0]
+        flow = Flow(graph, cls, handler.message, many=last and handler.quorum is not None)
+        result = flow.call(number, [Value()] * (graph.function(number).parameters), frozenset(), root=True)
+        if not last:
+            graph.sink(result.deps, label)
+        written = flow.finish()
     finals = [p.name for p in system.properties if p.kind == "final"]
     if finals and _may_be_idle(system, handler, flow):
         # Without the written fields, such a step looks as if it changed nothing. A state that no step changes is

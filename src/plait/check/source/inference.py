@@ -8,144 +8,137 @@ the search sees every message, and checks these types (`plait.check.reduce.relev
 
 from __future__ import annotations
 
-import ast
 import collections
-import types
+from collections.abc import Sequence
 from typing import Any
 
 from plait.check.source import purity
-from plait.check.source.dataflow import Flow, annotated
-from plait.ir.definition import Definition, bindings, static_value
-from plait.model.process import Process
+from plait.check.source.dataflow import Flow, annotated, is_process
+from plait.ir import nodes
+from plait.ir.frame import walk
+from plait.ir.nodes import Expression
+
+_SHAPES: dict[type, type] = {nodes.ListDisplay: list, nodes.ListComprehension: list, nodes.TupleDisplay: tuple}
+_SHAPES |= {nodes.SetDisplay: set, nodes.SetComprehension: set, nodes.DictDisplay: dict, nodes.DictComprehension: dict}
+_SHAPES |= {nodes.JoinedString: str, nodes.Compare: bool}
 
 
 class TypeInference:
     """What is known about the values of one function."""
 
-    def __init__(
-        self, flow: Flow, function: types.FunctionType, node: Definition, key: Any, process: str | None
-    ) -> None:
-        self.flow, self.function, self.node, self.key, self.process = flow, function, node, key, process
-        self.local = set(bindings(node))
-        self.message: tuple[str, bool] | None = None
+    def __init__(self, flow: Flow, key: Any) -> None:
+        self.flow, self.key = flow, key
+        self.lowering = flow.graph.lowering
+        self.tree = flow.graph.function(key[0])
+        self.process = [slot for slot, kind in enumerate(flow.graph.kinds(key[0])) if is_process(kind)]
+        """The parameters for the process."""
+        self.message: tuple[int, bool] | None = None
         """The parameter for the delivered message, and whether it is a tuple of messages."""
-        self._bindings = collections.Counter(bindings(node))
-        """The number of places that bind a name."""
-        self._assigned: dict[str, list[ast.expr | None]] = {}
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
-                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
-                    if isinstance(target, ast.Name):
-                        plain = not isinstance(inner, ast.AugAssign) or isinstance(
-                            inner.op, ast.Add | ast.Sub | ast.BitOr | ast.BitAnd
-                        )
-                        self._assigned.setdefault(target.id, []).append(inner.value if plain else None)
+        self._bindings = collections.Counter(range(self.tree.parameters))
+        """The number of places that bind a variable."""
+        self._values: dict[int, list[Expression | None]] = {}
+        self._over: dict[int, list[Expression]] = {}
+        """What a variable iterates over."""
+        for node in walk(self.tree.body):
+            if isinstance(node, nodes.LocalTarget | nodes.Assigned):
+                self._bindings[node.slot] += 1
+            if isinstance(node, nodes.Lambda):
+                self._bindings.update(node.parameters)
+            if isinstance(node, nodes.Assigned):
+                self._values.setdefault(node.slot, []).append(node.value)
+            if isinstance(node, nodes.For | nodes.Clause) and isinstance(node.target, nodes.LocalTarget):
+                self._over.setdefault(node.target.slot, []).append(node.iterable)
+            if isinstance(node, nodes.Assign | nodes.AugmentedAssign):
+                plain = isinstance(node, nodes.Assign) or node.operator in ("+", "-", "|", "&")
+                for target in node.targets if isinstance(node, nodes.Assign) else [node.target]:
+                    if isinstance(target, nodes.LocalTarget):
+                        self._values.setdefault(target.slot, []).append(node.value if plain else None)
 
-    def is_self(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id == self.process
+    def is_self(self, node: Expression) -> bool:
+        return isinstance(node, nodes.Local) and node.slot in self.process
 
-    def own_field(self, node: ast.expr) -> str | None:
-        """The name of the field, if the expression is a field of the process itself."""
-        if isinstance(node, ast.Attribute) and self.is_self(node.value) and node.attr in self.flow.cls.__plait_fields__:
-            return node.attr
-        return None
+    def value_of(self, node: nodes.Constant) -> Any:
+        return self.lowering.values[node.content]
 
-    def builtin(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> type | None:
+    def builtin(self, node: Expression | None, seen: frozenset[int] = frozenset()) -> type | None:
         """The builtin type of a value, or None if it is not certain. A bool counts as an int."""
-        found = self._builtin(node, seen)
+        found = None if node is None else self._builtin(node, seen)
         return int if found is bool else found
 
-    def _builtin(self, node: ast.expr, seen: frozenset[str]) -> type | None:
-        field = self.own_field(node)
-        if field is not None:
-            return self.flow.graph.type_of(self.flow.cls, field)
-        if isinstance(node, ast.Attribute) and self.is_message(node.value) and self.flow.message is not None:
-            found = annotated(self.flow.message, node.attr)
-            if found is not None:
-                self.flow.graph.relied.add((self.flow.message, node.attr))
-            return found
-        if isinstance(node, ast.Constant):
-            return type(node.value) if type(node.value) in purity.BUILTIN else None
-        shapes: dict[type, type] = {ast.List: list, ast.ListComp: list, ast.Tuple: tuple, ast.Set: set}
-        shapes |= {ast.SetComp: set, ast.Dict: dict, ast.DictComp: dict, ast.JoinedStr: str}
-        if type(node) in shapes:
-            return shapes[type(node)]
-        if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
-            return bool
-        if isinstance(node, ast.UnaryOp):
-            operand = self.builtin(node.operand, seen)
-            return operand if operand in (int, float) and not isinstance(node.op, ast.Invert) else None
-        if isinstance(node, ast.NamedExpr):
-            return self.builtin(node.value, seen)
-        if isinstance(node, ast.BinOp):
-            if isinstance(node.op, ast.Mod | ast.FloorDiv):
-                whole = self.builtin(node.left, seen) is int and self.builtin(node.right, seen) is int
-                return int if whole else None
-            return purity.result_of(node.op, self.builtin(node.left, seen), self.builtin(node.right, seen))
-        if isinstance(node, ast.IfExp | ast.BoolOp):
-            parts = (node.body, node.orelse) if isinstance(node, ast.IfExp) else node.values
-            return self._common(parts, seen)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            sliced = self.builtin(node.value, seen)
-            return sliced if sliced in purity.SEQUENCES else None
-        if isinstance(node, ast.Call):
-            return self._called(node, seen)
-        if isinstance(node, ast.Name) and node.id in self.local and node.id not in seen:
-            values = self._assigned.get(node.id, [])
-            if len(values) != self._bindings[node.id]:
-                return None  # it is also a parameter, or bound in another way
-            return self._common(values, seen | {node.id})
+    def _builtin(self, node: Expression, seen: frozenset[int]) -> type | None:
+        if type(node) in _SHAPES:
+            return _SHAPES[type(node)]
+        match node:
+            case nodes.Attribute(of, name) if self.is_self(of):
+                return self.flow.graph.type_of(self.flow.cls, name)
+            case nodes.Attribute(of, name) if self.is_message(of) and self.flow.message is not None:
+                found = annotated(self.flow.message, name)
+                if found is not None:
+                    self.flow.graph.relied.add((self.flow.message, name))
+                return found
+            case nodes.Constant():
+                kind = type(self.value_of(node))
+                return kind if kind in purity.BUILTIN else None
+            case nodes.UnaryOperation(operator, operand):
+                kinds = (self.builtin(operand, seen),)
+                return bool if operator == "not" else kinds[0] if operator != "~" and kinds[0] in (int, float) else None
+            case nodes.Assigned(_, value):
+                return self.builtin(value, seen)
+            case nodes.BinaryOperation(operator, left, right):
+                types = self.builtin(left, seen), self.builtin(right, seen)
+                if operator in ("%", "//"):
+                    return int if types == (int, int) else None
+                return purity.result_of(operator, *types)
+            case nodes.Conditional(_, body, orelse):
+                return self._common((body, orelse), seen)
+            case nodes.And(operands) | nodes.Or(operands):
+                return self._common(operands, seen)
+            case nodes.Subscript(value, nodes.Slice()):
+                sliced = self.builtin(value, seen)
+                return sliced if sliced in purity.SEQUENCES else None
+            case nodes.Choose(nodes.ListDisplay([_, *_] as items) | nodes.TupleDisplay([_, *_] as items)):
+                return self._common(items, seen)
+            case nodes.CallMethod(value, "copy"):
+                copied = self.builtin(value, seen)
+                return copied if copied in (list, set, dict, frozenset) else None
+            case nodes.CallBuiltin("len"):
+                return int
+            case nodes.CallBuiltin("sorted"):
+                return list
+            case nodes.CallBuiltin(name, arguments) if name != "int" or arguments:
+                return purity.BY_NAME.get(name)
+            case nodes.Local(slot) if slot not in seen:
+                values = self._values.get(slot, [])
+                # Otherwise it is also a parameter, or bound in another way.
+                return self._common(values, seen | {slot}) if len(values) == self._bindings[slot] else None
         return None
 
-    def _common(self, values: collections.abc.Sequence[ast.expr | None], seen: frozenset[str]) -> type | None:
-        found = {self.builtin(v, seen) if v is not None else None for v in values}
+    def _common(self, values: Sequence[Expression | None], seen: frozenset[int]) -> type | None:
+        found = {self.builtin(v, seen) for v in values}
         return found.pop() if len(found) == 1 else None
 
-    def _called(self, node: ast.Call, seen: frozenset[str]) -> type | None:
-        func = node.func
-        if isinstance(func, ast.Attribute) and self.is_self(func.value):
-            chosen = node.args[0] if func.attr == "choose" and len(node.args) == 1 else None
-            inherited = self.flow.attribute(func.attr) is Process.__dict__["choose"]
-            if inherited and isinstance(chosen, ast.List | ast.Tuple) and chosen.elts:
-                return self._common(chosen.elts, seen)
-            return None
-        if isinstance(func, ast.Attribute) and func.attr == "copy":
-            copied = self.builtin(func.value, seen)
-            return copied if copied in (list, set, dict, frozenset) else None
-        callee = static_value(self.function, func, self.local)
-        if not purity.is_hashable(callee):
-            return None
-        if callee is len or (callee is int and node.args):
-            return int
-        if callee is sorted:
-            return list
-        return callee if isinstance(callee, type) and callee in purity.BUILTIN else None
-
-    def hashable(self, node: ast.expr) -> bool:
+    def hashable(self, node: Expression) -> bool:
         """Whether a value is certainly hashable."""
-        if isinstance(node, ast.Tuple):
-            return all(map(self.hashable, node.elts))
-        if isinstance(node, ast.Constant) or self.is_pid(node):
-            return True
-        return self.builtin(node) in purity.HASHABLE
+        if isinstance(node, nodes.TupleDisplay):
+            return all(map(self.hashable, node.items))
+        if isinstance(node, nodes.Constant):
+            return purity.is_hashable(self.value_of(node))
+        return self.is_pid(node) or self.builtin(node) in purity.HASHABLE
 
-    def iterable(self, node: ast.expr) -> bool:
+    def iterable(self, node: Expression) -> bool:
         """Whether a value can certainly be iterated over. An argument of a list or call may be an iterator itself."""
-        if isinstance(node, ast.Call):
-            callee = static_value(self.function, node.func, self.local)
-            if purity.is_hashable(callee) and callee in (*purity.LAZY, range):
+        match node:
+            case nodes.CallBuiltin(name) if name in purity.LAZY or name == "range":
                 return True  # if the call does not raise
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values", "items"):
-                return self.builtin(node.func.value) is dict
-        if isinstance(node, ast.Name) and self.message == (node.id, True):
-            return self._bindings[node.id] == 1
-        return isinstance(node, ast.GeneratorExp) or self.builtin(node) in purity.CONTAINERS
+            case nodes.CallMethod(value, "keys" | "values" | "items"):
+                return self.builtin(value) is dict
+        return isinstance(node, nodes.Generator) or self.is_messages(node) or self.builtin(node) in purity.CONTAINERS
 
-    def is_list(self, node: ast.expr) -> bool:
+    def is_list(self, node: Expression) -> bool:
         """Whether a loop over this never raises, whatever its body changes."""
         return self.builtin(node) in purity.SEQUENCES
 
-    def suits(self, node: ast.expr, kind: str) -> bool:
+    def suits(self, node: Expression, kind: str) -> bool:
         """Whether an argument is certainly of a kind that `purity` names."""
         if kind == "hashable":
             return self.hashable(node)
@@ -154,25 +147,28 @@ class TypeInference:
         accepted = {"set": purity.SETS, "int": (int,), "str": (str,), "dict": (dict,)}
         return kind == "any" or self.builtin(node) in accepted[kind]
 
-    def is_pid(self, node: ast.expr) -> bool:
-        if not isinstance(node, ast.Attribute):
-            return False
-        own = self.is_self(node.value) and node.attr == "id" and "id" not in self.flow.cls.__plait_fields__
-        return own or (self.is_message(node.value) and node.attr == "sender")
+    def is_pid(self, node: Expression) -> bool:
+        sender = isinstance(node, nodes.Attribute) and node.name == "sender" and self.is_message(node.value)
+        return sender or isinstance(node, nodes.SelfId)
 
-    def is_message(self, node: ast.expr) -> bool:
+    def is_messages(self, node: Expression) -> bool:
+        """Whether this is certainly the tuple of delivered messages."""
+        return isinstance(node, nodes.Local) and self.message == (node.slot, True) and self._bindings[node.slot] == 1
+
+    def is_message(self, node: Expression) -> bool:
         """Whether this is certainly a delivered message."""
         if self.message is None:
             return False
-        name, several = self.message
-        if self._bindings[name] > 1:
+        message, several = self.message
+        if self._bindings[message] > 1:
             return False
-        if isinstance(node, ast.Subscript) and several and isinstance(node.slice, ast.Constant):
-            return node.slice.value in (0, -1) and isinstance(node.value, ast.Name) and node.value.id == name
-        if not isinstance(node, ast.Name) or not several:
-            return isinstance(node, ast.Name) and node.id == name
-        # A loop variable over the messages, with no other binding.
-        loops = [n for n in ast.walk(self.node) if isinstance(n, ast.For | ast.comprehension)]
-        over = [n for n in loops if isinstance(n.iter, ast.Name) and n.iter.id == name]
-        mine = [n for n in over if isinstance(n.target, ast.Name) and n.target.id == node.id]
-        return len(mine) == self._bindings[node.id] > 0
+        match node:
+            case nodes.Subscript(nodes.Local(slot), nodes.Constant() as index):
+                return several and slot == message and self.value_of(index) in (0, -1)
+            case nodes.Local(slot) if several:
+                # A loop variable over the messages, with no other binding.
+                over = self._over.get(slot, [])
+                return len(over) == self._bindings[slot] > 0 and all(o == nodes.Local(message) for o in over)
+            case nodes.Local(slot):
+                return slot == message
+        return False

@@ -7,22 +7,14 @@ its arguments, and calls none of them, except the functions of CALLING.
 from __future__ import annotations
 
 import ast
-import bisect
-import collections
-import copy
 import dataclasses
-import functools
-import heapq
 import inspect
-import itertools
-import math
-import operator
 import sys
 import types
 import typing
-from collections.abc import Callable
 from typing import Any
 
+from plait.ir.builtins import NAMES, UNKNOWN
 from plait.model.message import Message
 
 BUILTIN = (int, float, bool, complex, str, bytes, list, tuple, set, frozenset, dict)
@@ -33,31 +25,32 @@ SETS = (set, frozenset)
 SEQUENCES = (list, tuple, str, bytes)
 CONTAINERS = (*SEQUENCES, *SETS, dict)
 
+BY_NAME = {cls.__name__: cls for cls in BUILTIN}
+
 # -- operators ---------------------------------------------------------------------------------------------------------
 
-ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult)
-_BITS = (ast.BitOr, ast.BitAnd, ast.BitXor)
+ORDERINGS = ("<", "<=", ">", ">=")
+_BITS = ("|", "&", "^")
 
 
-def result_of(op: ast.operator, left: type | None, right: type | None) -> type | None:
+def result_of(operator: str, left: type | None, right: type | None) -> type | None:
     """The type of the result, if the operator never raises on values of these types; None if it may, or is unknown.
 
-    >>> result_of(ast.Add(), int, int), result_of(ast.Add(), int, str), result_of(ast.BitOr(), set, frozenset)
+    >>> result_of("+", int, int), result_of("+", int, str), result_of("|", set, frozenset)
     (<class 'int'>, None, <class 'set'>)
     """
     numbers = (int, float)
-    if left in numbers and right in numbers and isinstance(op, _ARITHMETIC):
+    if left in numbers and right in numbers and operator in ("+", "-", "*"):
         return int if left is right is int else float
-    if left is right is int and isinstance(op, _BITS):
+    if left is right is int and operator in _BITS:
         return int
-    if left is right and left in SEQUENCES and isinstance(op, ast.Add):
+    if left is right and left in SEQUENCES and operator == "+":
         return left
-    if left in SEQUENCES and right is int and isinstance(op, ast.Mult):
+    if left in SEQUENCES and right is int and operator == "*":
         return left
-    if left in SETS and right in SETS and isinstance(op, (*_BITS, ast.Sub)):
+    if left in SETS and right in SETS and operator in (*_BITS, "-"):
         return left
-    return dict if left is right is dict and isinstance(op, ast.BitOr) else None
+    return dict if left is right is dict and operator == "|" else None
 
 
 def may_be_ordered(left: type | None, right: type | None) -> bool:
@@ -68,36 +61,28 @@ def may_be_ordered(left: type | None, right: type | None) -> bool:
 
 # -- callees -----------------------------------------------------------------------------------------------------------
 
-FRESH = frozenset({bool, repr, str})
+FRESH = frozenset({"bool", "repr", "str"})
 """Callees that never raise, and whose result shares nothing with its argument."""
-LAZY = frozenset({enumerate, zip, reversed, map, filter, iter, itertools.chain, itertools.islice, itertools.product})
+LAZY = frozenset({"enumerate", "zip", "reversed", "map", "filter", "iter"})
+LAZY |= {"itertools.chain", "itertools.islice", "itertools.product"}
 """Callees whose result is an iterator. An iterator is used where it is made, and is never stored."""
-ITERATING = frozenset({list, tuple, any, all, *LAZY})
+ITERATING = frozenset({"list", "tuple", "any", "all", *LAZY})
 """Callees that iterate over their arguments and do nothing else. The result may contain parts of the arguments."""
-CALLING: dict[Callable[..., Any], tuple[int | None, str | None]] = {
-    map: (0, None),
-    filter: (0, None),
-    functools.reduce: (0, None),
-    sorted: (None, "key"),
-    min: (None, "key"),
-    max: (None, "key"),
-}
-"""Callees that call an argument: its position, or its name."""
-EAGER = frozenset({list, tuple, set, frozenset, dict, any, all, sum, sorted, max, min, "join", "extend", "update"})
+_KEYED = frozenset({"sorted", "min", "max"})
+CALLING = frozenset({"map", "filter", "functools.reduce", *_KEYED})
+"""Callees that call an argument (`plait.ir.builtins` has its position), or the argument `key`."""
+EAGER = frozenset({"list", "tuple", "set", "frozenset", "dict", "any", "all", "sum", "sorted", "max", "min"})
+EAGER |= {"join", "extend", "update"}
 """Callees that run a generator at once, to its end or until they stop."""
-_OPERATORS = "index add sub mul mod floordiv and_ or_ xor not_ neg eq ne lt le gt ge contains getitem"
-READING = frozenset(
-    {max, min, sorted, next, int, float, divmod, round, ord, chr, pow, dict, abs, sum, set, frozenset, len, range, hash}
-    | {functools.reduce, copy.copy, copy.deepcopy, collections.Counter, collections.deque, bisect.bisect}
-    | {bisect.bisect_left, bisect.bisect_right, heapq.nlargest, heapq.nsmallest}
-    | {getattr(operator, name) for name in _OPERATORS.split()}
-    | {f for f in vars(math).values() if isinstance(f, types.BuiltinFunctionType)}
+_READING = (
+    "next int float divmod round ord chr pow dict abs sum set frozenset len range hash functools.reduce copy.copy "
 )
+_READING += "copy.deepcopy collections.Counter collections.deque bisect.bisect bisect.bisect_left bisect.bisect_right "
+_READING += "heapq.nlargest heapq.nsmallest operator.contains operator.index"
+READING = frozenset({*_READING.split(), *_KEYED})
+READING |= {name for name in (*NAMES.values(), *UNKNOWN.values()) if name.startswith("math.")}
 """Callees that may raise, but only read their arguments. The result may contain parts of them."""
-CHANGING = frozenset(
-    {heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop}
-    | {bisect.insort, bisect.insort_left, bisect.insort_right}
-)
+CHANGING = frozenset(name for name in UNKNOWN.values() if name.startswith(("heapq.heap", "bisect.insort")))
 """Callees that may raise, and change and keep their arguments."""
 
 # -- methods of builtin types ------------------------------------------------------------------------------------------
