@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from plait import check
+from plait import Clock, check
 from plait.kernel.verdict import Verdict
 from plait.model.loading.loader import load
 from tests.oracle.explorer import explore
-from tests.support.examples import CASES, FOLDER, LARGE, name_of
+from tests.support.examples import BOUNDS, CASES, FOLDER, LARGE, name_of
 
 
 def verdict_of(name: str, parameters: dict[str, Any], **options: Any) -> Verdict:
@@ -34,7 +34,12 @@ SMALL = [case for case in CASES if case[0] not in LARGE]
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameters", "violated"), SMALL, ids=map(name_of, SMALL))
 def test_the_oracle_agrees(name: str, parameters: dict[str, Any], violated: str | None) -> None:
-    truth = explore(load(str(FOLDER / f"{name}.py"), parameters, parse=False))
+    system = load(str(FOLDER / f"{name}.py"), parameters, parse=False)
+    for process in system.processes:
+        for clock, bound in BOUNDS.get(name, {}).items():
+            if clock in process.__plait_clocks__:
+                process.__dict__[clock] = Clock(running=False, bound=bound)
+    truth = explore(system)
     assert truth.violated == {violated} & truth.properties.keys()
     found = verdict_of(name, parameters, keep_going=True).statistics
     assert (found.states, found.transitions, found.terminal_states) == (truth.states, truth.transitions, truth.terminal)

@@ -44,6 +44,7 @@ impl Counters {
             quantifiers: vec![Quantifier::default()],
             history: false,
             group: Group::default(),
+            time: None,
         };
         Counters { shape, values: Values::default(), images: Images::default(), limit, tell }
     }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
 from plait.kernel.pid import Pid
 from plait.kernel.rendering import Renderer, provide
+from plait.model.clock import Clock, tick
 from plait.model.fairness import everybody, fair_loss, strong, weak
 from plait.model.faults import crash_recovery, crash_stop
 from plait.model.message import Message
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 __version__: str
 __all__ = [
+    "Clock",
     "F",
     "G",
     "Message",
@@ -109,6 +111,7 @@ __all__ = [
     "stable",
     "strong",
     "tagged",
+    "tick",
     "unordered",
     "weak",
 ]

@@ -323,6 +323,7 @@ class Engine:
         symmetry: Sequence[Sequence[int]],
         rotations: Sequence[Sequence[int]],
         pids: Sequence[tuple[str, int]],
+        clocks: tuple[Sequence[Sequence[tuple[int, bool]]], Sequence[Sequence[int]], int] | None = None,
         native: NativeSystem | None = None,
     ) -> Engine: ...
     @property
@@ -355,6 +356,8 @@ class Engine:
     def successors(self, state: Sequence[int], /) -> list[Transition]: ...
     def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:
         """Of a state: local ids, inbox ids, monitor ids, budgets."""
+    def leads(self, state: Sequence[int], /) -> list[int]:
+        """Of a state: by how many ticks each process is ahead of the slowest one."""
     def fingerprint(self, state: Sequence[int], /) -> int: ...
     def search(
         self,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from plait import Property, System
 from plait.model.view import View
-from tests.oracle.relation import State, counts, initial_states, make, make_message, successors
+from tests.oracle.relation import State, initial_states, make, make_message, successors
+from tests.oracle.relation import moves as leads_on
 
 
 class Result(NamedTuple):
@@ -41,7 +42,7 @@ def explore(system: System, *, limit: float = math.inf, until: str | None = None
         view = view_of(system, state)
         outside |= {state} if system.within is not None and not is_true(system.within, view) else set()
         depth, moves = seen[state], [] if state in outside else list(successors(system, state))
-        terminal = state not in outside and not any(counts(system, t) and t.state != state for t in moves)
+        terminal = state not in outside and not leads_on(system, state, moves)
         transitions += len(moves)
         ends += [state] if terminal else []
         for prop in properties:

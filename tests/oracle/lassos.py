@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import networkx
 
-from plait import System, everybody
+from plait import System, everybody, tick
 from plait.model.fairness import Fairness
 from plait.model.process import Process, Recovery
 from plait.model.system import plays
 from plait.model.temporal import Formula
 from tests.oracle.explorer import Exploration, evaluate
-from tests.oracle.relation import State, Transition, counts, make_message, successors
+from tests.oracle.relation import State, Transition, make_message, rests, successors
+from tests.oracle.relation import moves as leads_on
 
 
 class Edge(NamedTuple):
@@ -41,10 +42,12 @@ class Runs:
             self.silent[state] = frozenset().union(*silent)
             moves = [t for t in transitions if t.state not in (None, state)]
             self.edges[state] = [Edge(state, t.state, self.classes(t)) for t in moves if t.state is not None]
-            if not any(counts(system, t) for t in moves):
-                self.edges[state].append(Edge(state, state, frozenset()))  # a terminal state stays
+            if not leads_on(system, state, moves) or rests(system, state):
+                self.edges[state].append(Edge(state, state, frozenset()))  # a run may stay there
 
     def classes(self, t: Transition) -> frozenset[Any]:
+        if t.kind == "tick":
+            return frozenset((number, t.process) for number, one in enumerate(self.assumed) if one.of is tick)
         found: set[Any] = set()
         cls = self.system.classes[t.process]
         for number, one in enumerate(self.assumed):

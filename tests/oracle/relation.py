@@ -14,7 +14,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from plait import Message, ModelError, Pid, Process, System
+from plait import Clock, Message, ModelError, Pid, Process, System
 from plait.model.process import Handler
 from plait.model.quorum import Quorum
 from plait.model.system import plays
@@ -32,6 +32,7 @@ class Slot(NamedTuple):
     status: str  # up, crashed, down or unborn
     fields: tuple[Frozen, ...] = ()
     inbox: Inbox = ()
+    lead: int = 0  # with drift: how many ticks it is ahead of the slowest process
 
 
 class State(NamedTuple):
@@ -65,7 +66,7 @@ def freeze(value: Any) -> Frozen:
         return kind, freeze(value.default_factory), *sorted(map(freeze, value.items()), key=repr)
     if kind in (set, frozenset, dict, Counter):
         return kind, *sorted(map(freeze, value.items() if isinstance(value, dict) else value), key=repr)
-    if hasattr(kind, "__dataclass_fields__"):
+    if hasattr(kind, "__dataclass_fields__") or kind is Clock:
         return kind, *(freeze(getattr(value, name)) for name in field_names(kind))
     raise ModelError(f"{value!r} is no model value")
 
@@ -118,7 +119,7 @@ def thaw_each(values: tuple[Frozen, ...]) -> list[Any]:
 
 @functools.lru_cache(1000)  # and not all: random systems have classes of their own
 def field_names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+    return cls.__plait_record__ if cls is Clock else tuple(field.name for field in dataclasses.fields(cls))
 
 
 def freeze_fields(thing: Any) -> tuple[Frozen, ...]:
@@ -261,6 +262,12 @@ def initial(system: System) -> State:
 
 
 def successors(system: System, state: State) -> Iterator[Transition]:
+    yield from timeless(system, state)
+    yield from ticks(system, state)
+
+
+def timeless(system: System, state: State) -> Iterator[Transition]:
+    """All transitions except ticks."""
     for index, (cls, slot) in enumerate(zip(system.classes, state.slots, strict=True)):
         if slot.status == "up":
             for handler in cls.__plait_handlers__:
@@ -290,6 +297,60 @@ def successors(system: System, state: State) -> Iterator[Transition]:
         for entry in dict.fromkeys(slot.inbox) if state.budgets[1] else ():
             after = edit(state, index, 1, inbox=put(system, slot.inbox, entry))
             yield Transition("duplicate", index, "duplicate", (entry,), (), after)
+
+
+def ticks(system: System, state: State) -> Iterator[Transition]:
+    """The tick: of all processes at once, or with drift of each process that has clocks."""
+    timed = [i for i, cls in enumerate(system.classes) if cls.__plait_clocks__]
+    for index in timed:  # while an urgent step is enabled, there is none
+        if not system.drift:
+            after = state
+            for other in timed:
+                after = edit(after, other, fields=advanced(system, state, other))
+        elif state.slots[index].lead == system.drift:
+            continue
+        else:
+            after = edit(state, index, fields=advanced(system, state, index), lead=state.slots[index].lead + 1)
+            if all(after.slots[i].lead for i in timed):  # the slowest one has caught up
+                for other in timed:
+                    after = edit(after, other, lead=after.slots[other].lead - 1)
+        if after != state and not is_urgent(system, state):
+            yield Transition("tick", index, "tick", (), (), after)
+        if not system.drift:
+            break
+
+
+def rests(system: System, state: State) -> bool:
+    """Whether time may go on for ever, and changes nothing. So a run may stay in the state."""
+    timed = any(cls.__plait_clocks__ for cls in system.classes)
+    return timed and not is_urgent(system, state) and next(ticks(system, state), None) is None
+
+
+def is_urgent(system: System, state: State) -> bool:
+    """Whether an urgent step is possible."""
+    urgent = {(cls, handler.name) for cls in system.classes for handler in cls.__plait_handlers__ if handler.urgent}
+    return bool(urgent) and any(
+        t.kind == "step" and (system.classes[t.process], t.label) in urgent for t in timeless(system, state)
+    )
+
+
+def advanced(system: System, state: State, index: int) -> tuple[Frozen, ...]:
+    """The fields after a tick: a clock that runs counts until it is above its bound. In a crashed process none runs."""
+    cls, slot, after = system.classes[index], state.slots[index], []
+    running = {"up": cls.__plait_clocks__, "down": cls.__plait_clocks__ & cls.__plait_durable__}.get(slot.status, set())
+    for name, value in zip(cls.__plait_fields__, slot.fields, strict=False):
+        if name in running:
+            kind, (_, count), (_, runs), (_, bound) = value
+            assert bound is not None, f"the bound of {cls.__name__}.{name} is not declared"
+            value = (kind, (int, count + (runs and count <= bound)), (bool, runs), (int, bound))
+        after.append(value)
+    return tuple(after)
+
+
+def moves(system: System, state: State, transitions: Iterable[Transition]) -> bool:
+    """Whether a step leads out of the state, or time changes a clock. If not, the state is terminal."""
+    time = any(advanced(system, state, i) != slot.fields for i, slot in enumerate(state.slots))
+    return any(t.state != state and (counts(system, t) or (t.kind == "tick" and time)) for t in transitions)
 
 
 def counts(system: System, t: Transition) -> bool:

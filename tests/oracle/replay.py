@@ -32,7 +32,8 @@ def replay(system: System, trace: Trace) -> State | None:
 
 def matches(system: System, t: Transition, trace: Trace, event: Event) -> bool:
     """Whether a transition is the recorded one, by who did what with which messages and choices."""
-    if (t.kind, repr(system.pids[t.process])) != (event.kind, event.lane):
+    lane = "time" if t.kind == "tick" and not system.drift else repr(system.pids[t.process])
+    if (t.kind, lane) != (event.kind, event.lane):
         return False
     if t.kind == "step" and t.label != event.label:
         return False
@@ -48,6 +49,7 @@ def agrees(system: System, state: State | None, trace: Trace, snapshot: Snapshot
     for pid, cls, slot in zip(system.pids, system.classes, state.slots, strict=True):
         lane = repr(pid)
         fields = {name: to_data(value) for name, value in vars(make(cls, slot.fields)).items()}
+        fields |= {"(lead)": slot.lead} if system.drift and cls.__plait_clocks__ else {}
         there = (snapshot.status.get(lane, "up"), snapshot.fields.get(lane, {}))
         if shown(there) != shown((slot.status, fields)):
             return False

@@ -10,6 +10,11 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("lease", {}, "no_stale_write"),
     ("lease", {"fencing": True}, None),
     ("lease", {"fencing": True, "clients": 3}, None),
+    ("timed_lease", {}, "no_stale_write"),
+    ("timed_lease", {"pauses": False}, None),
+    ("timed_lease", {"fencing": True}, None),
+    ("timed_lease", {"pauses": False, "drift": 1, "margin": 1}, "no_stale_write"),
+    ("timed_lease", {"pauses": False, "drift": 1, "margin": 2}, None),
     ("election", {}, "at_most_one_leader"),
     ("election", {"crashes": 0}, None),
     ("election", {"persistent": True}, None),
@@ -65,6 +70,10 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
 """File, parameters, and the property that is violated, if one is."""
 LARGE = {"consensus", "register"}
 """What takes the oracle too long."""
+
+
+BOUNDS = {"timed_lease": {"lease": 2}}
+"""The largest numbers that clocks are compared with, where examples leave this to the check."""
 
 
 def name_of(case: tuple[str, dict[str, Any], str | None]) -> str:

@@ -224,6 +224,10 @@ impl<'v, 't> Worker<'v, 't> {
                 let summary = view.for_each_successor(state, fingerprint, ALL, |_, _| {})?;
                 control.failed(summary).for_each(|property| control.record(finding(property)));
             }
+            if summary.moves && view.rests(state)? {
+                self.output.terminals.push(id);
+                self.output.rests += 1;
+            }
             if !summary.moves {
                 self.output.terminals.push(id);
                 if safety {

@@ -212,7 +212,7 @@ impl<'a> FairClasses<'a> {
     ) -> Result<()> {
         let details = view.tables.details(&view.tables.transitions(node)?[via.index as usize]);
         let (handler, lost) = match details.kind {
-            Kind::Step => (details.handler, false),
+            Kind::Step | Kind::Tick => (details.handler, false),
             Kind::Recover => (RECOVERY, false),
             Kind::Lose => (0, true),
             Kind::Duplicate | Kind::Crash => return Ok(()),

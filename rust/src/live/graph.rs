@@ -30,12 +30,14 @@ pub struct Graph {
     /// Where the edges of each state begin; one more than there are states.
     pub(crate) offsets: Offsets,
     pub(crate) targets: MappedArray<StateId>,
-    /// Per state, whether it is terminal, and after that bit, which of the predicates are true.
+    /// Per state, whether it is terminal (or a run may stay there, because time goes on for ever), and after that bit, which of the predicates are true.
     pub(crate) labels: Labels,
     /// Per state, the processes whose transitions it has; empty without partial-order reduction.
     pub(crate) taken: Vec<u64>,
     /// There is a step that changes nothing. (After a decomposition: nothing relevant.)
     pub silent: bool,
+    /// How many states are not terminal, and a run may stay there all the same.
+    pub rests: usize,
     /// The length of the longest of the shortest runs to states.
     pub depth: u32,
     /// How many initial states there are. They come first.
@@ -100,6 +102,7 @@ impl Graph {
             labels: Labels::new(predicates + 1)?,
             taken: Vec::new(),
             silent: false,
+            rests: 0,
             depth: 0,
             roots: 0,
             outside: FxHashSet::default(),
@@ -156,7 +159,7 @@ impl Graph {
     }
 
     pub fn terminals(&self) -> usize {
-        (0..self.len() as StateId).filter(|&id| self.is_terminal(id)).count()
+        (0..self.len() as StateId).filter(|&id| self.is_terminal(id)).count() - self.rests
     }
 
     pub fn len(&self) -> usize {
@@ -185,7 +188,7 @@ impl Graph {
         self.labels.get(id as usize) >> 1
     }
 
-    /// Whether no step of a process leads out of the state.
+    /// Whether no step of a process leads out of the state, or a run may stay there because time goes on for ever.
     #[inline]
     pub fn is_terminal(&self, id: StateId) -> bool {
         self.labels.get(id as usize) & TERMINAL != 0

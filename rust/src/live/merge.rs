@@ -39,6 +39,8 @@ pub(crate) struct RoundOutput {
     /// Per state, how many targets the chunk has up to its last one.
     pub ends: Vec<u32>,
     pub terminals: Vec<usize>,
+    /// How many of these are not terminal, but states where time may go on for ever.
+    pub rests: usize,
     /// With partial-order reduction, per state the processes whose transitions it has.
     pub taken: Vec<u64>,
     /// New states: their numbers, components, fingerprints and labels.
@@ -78,6 +80,7 @@ impl RoundOutput {
         self.targets.clear();
         self.ends.clear();
         self.terminals.clear();
+        self.rests = 0;
         self.taken.clear();
         self.numbers.clear();
         self.new.clear();
@@ -97,6 +100,7 @@ pub(crate) fn merge(
     helped: bool,
 ) -> io::Result<()> {
     graph.silent |= output.iter().any(|one| one.silent);
+    graph.rests += output.iter().map(|one| one.rests).sum::<usize>();
     let Graph { states, labels, offsets, targets, taken, .. } = graph;
     let mut chunks: Vec<Chunk> = output.iter().flat_map(|one| one.chunks()).collect();
     chunks.sort_unstable_by_key(|chunk| chunk.first);

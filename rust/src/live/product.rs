@@ -10,7 +10,8 @@
 //! Components lie within the strongly connected parts of the automaton. Only the parts in which a run can stay and be
 //! accepted are searched for components (`scc`). For the other parts, the reachable nodes are enough (`reach`).
 //!
-//! A terminal state has no step of a process. The run stutters there: it stays in the state. Faults need not happen.
+//! A terminal state has no step of a process. The run stutters there: it stays in the state. Faults need not happen. In a
+//! model with clocks, a run may also stay in a state in which ticks are possible and change nothing.
 
 use crate::live::automaton::{Automaton, Part};
 use crate::live::fair_classes::FairClasses;

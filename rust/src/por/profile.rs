@@ -96,6 +96,7 @@ impl Expander<'_> {
             Kind::Recover => (Tag::Recover, Vec::new()),
             Kind::Lose => (Tag::Lose, Vec::new()),
             Kind::Duplicate => (Tag::Duplicate, Vec::new()),
+            Kind::Tick => unreachable!("partial-order reduction is not applied to models with clocks"),
         };
         Label { process, tag, senders }
     }

@@ -20,6 +20,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const DEEPEST: usize = 100;
+/// A clock is a field of a process: it is not inside of another value.
+const CLOCKS: usize = 2;
 /// Encodes and decodes the values of one system.
 #[pyclass(frozen, module = "plait._native")]
 pub struct Codec {
@@ -188,7 +190,8 @@ impl Encoder<'_> {
         let address = value.as_ptr() as usize;
         if self.mutable.contains(&address) {
             return Err(PyTypeError::new_err(format!(
-                "the same {what} object {value} is in two places; a state holds values, not references: copy it"
+                "the same {what} object {} is in two places; a state holds values, not references: copy it",
+                value.repr()?
             )));
         }
         self.mutable.push(address);
@@ -314,6 +317,10 @@ impl Encoder<'_> {
                 self.items(b't', items.iter())?;
             }
             ClassKind::Dataclass => {
+                if class.name == "plait.model.clock.Clock" && self.depth > CLOCKS {
+                    let hint = "a clock stays in its field: compare it, and use the result";
+                    return Err(PyTypeError::new_err(("it holds a clock", hint)));
+                }
                 if class.mutable {
                     self.once(value, &class.name)?;
                 }

@@ -77,6 +77,9 @@ impl Class {
                 }
             }
             (ClassKind::Dataclass, instance_fields)
+        } else if let Some(names) = fields_of("__plait_record__")? {
+            // A clock. Functions of `dataclasses` must not see its fields.
+            (ClassKind::Dataclass, names)
         } else if let Some(library) = Library::of(class)? {
             (ClassKind::Library(library), Vec::new())
         } else if derived_from(class)?.is_some() {
@@ -89,8 +92,9 @@ impl Class {
             found.map_or(Ok(false), |attribute| attribute.get_type().hasattr("__set__"))
         };
         let has_slots = fields.iter().map(is_slot).collect::<PyResult<Vec<bool>>>()?.contains(&true);
-        let mutable = kind == ClassKind::Dataclass
-            && !class.getattr("__dataclass_params__")?.getattr("frozen")?.extract::<bool>()?;
+        let frozen =
+            class.getattr_opt("__dataclass_params__")?.map(|params| params.getattr("frozen")?.extract::<bool>());
+        let mutable = kind == ClassKind::Dataclass && !frozen.transpose()?.unwrap_or(false);
         let (mut own, mut other_slots) = (None, Vec::new());
         for base in class.mro() {
             let base = base.cast_into::<PyType>()?;

@@ -20,6 +20,7 @@ use crate::symmetry::group::{Group, LISTED};
 use crate::system::model::{Capacity, CrashFault, Fault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
 use crate::system::tables::{Details, Kind, Tables};
+use crate::system::tick::Time;
 use crate::system::values::Values;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -100,6 +101,7 @@ impl Transition {
             Kind::Duplicate => "duplicate",
             Kind::Crash => "crash",
             Kind::Recover => "recover",
+            Kind::Tick => "tick",
         }
     }
 
@@ -178,7 +180,7 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, capacity, drops, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, native = None))]
+    #[pyo3(signature = (tabulation, *, processes, monitors, network, capacity, drops, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, clocks = None, native = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
@@ -197,6 +199,7 @@ impl Engine {
         symmetry: Vec<Vec<u16>>,
         rotations: Vec<Vec<u16>>,
         pids: Vec<(String, usize)>,
+        clocks: Option<Time>,
         native: Option<NativeShape>,
     ) -> PyResult<Engine> {
         let network = match (network, duplications) {
@@ -244,6 +247,7 @@ impl Engine {
             quantifiers,
             history,
             group,
+            time: clocks,
         };
         let model = Arc::new(PyModel::new(tabulation, shape, pids));
         let native = native.map(|shape| NativeModel::new(model.clone(), shape)).transpose();
@@ -336,6 +340,12 @@ impl Engine {
         let (monitors, budgets) = rest.split_at(shape.monitors);
         let (locals, inboxes) = nodes.iter().map(|&n| self.tables.node(n)).map(|n| (n.local, n.inbox)).unzip();
         (locals, inboxes, monitors.to_vec(), budgets.to_vec())
+    }
+
+    /// Of a state: by how many ticks each process is ahead of the slowest one.
+    #[pyo3(signature = (state, /))]
+    fn leads(&self, state: Vec<u32>) -> Vec<u8> {
+        state[..self.model.shape().processes].iter().map(|&node| self.tables.node(node).lead).collect()
     }
 
     /// Search for states that decide properties. `por` and `dpor` are the partial-order reductions that apply.
@@ -574,6 +584,16 @@ impl FromPyObject<'_, '_> for Automaton {
         let (nodes, initial, sets): (Vec<Node>, Vec<u32>, u32) = object.extract()?;
         let node = |(yes, no, next, accepting): Node| AutomatonNode { yes, no, next, accepting };
         Ok(Automaton { nodes: nodes.into_iter().map(node).collect(), initial, sets })
+    }
+}
+
+/// (per process its clocks, per process its urgent handlers, drift); a clock is its field, and whether it is durable.
+impl FromPyObject<'_, '_> for Time {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Time> {
+        let (clocks, urgent, drift) = object.extract()?;
+        Ok(Time { clocks, urgent, drift })
     }
 }
 

@@ -245,6 +245,13 @@ impl Model for PyModel {
         })
     }
 
+    fn tick(&self, process: usize, local: LocalId) -> Result<LocalId> {
+        self.ask(|py, tabulation| {
+            let answer = tabulation.call_method1("tick", (process, self.local(py, local)))?;
+            Ok(self.values.local(answer.cast::<PyBytes>()?.as_bytes()))
+        })
+    }
+
     fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed> {
         self.ask(|py, tabulation| {
             let (process, event) = self.values.event_content(event);

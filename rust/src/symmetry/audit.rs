@@ -130,7 +130,7 @@ impl Tables {
         let local = model.local_image(from.local, element);
         let pending = self.inbox_image(from.inbox, element);
         let last = if model.shape().history { self.last(&self.inbox_image(from.last, element)) } else { from.last };
-        let image = self.node_of(process as usize, local, &pending, last);
+        let image = self.node_of(process as usize, local, &pending, last, from.lead);
         self.reductions.lock().images.insert(key, image);
         image
     }

@@ -28,7 +28,7 @@ struct Piece {
 }
 
 enum Kind {
-    Node { process: u16, local: LocalId, inbox: Box<[MessageId]>, last: Option<Box<[MessageId]>> },
+    Node { process: u16, local: LocalId, inbox: Box<[MessageId]>, last: Option<Box<[MessageId]>>, lead: u8 },
     Monitor { number: usize, state: MonitorId },
 }
 
@@ -229,8 +229,8 @@ impl Canonical {
         }
         let there = tables.node(node);
         let last = tables.model.shape().history.then(|| tables.inbox(there.last).into());
-        let kind =
-            Kind::Node { process: there.process, local: there.local, inbox: tables.inbox(there.inbox).into(), last };
+        let (inbox, lead) = (tables.inbox(there.inbox).into(), there.lead);
+        let kind = Kind::Node { process: there.process, local: there.local, inbox, last, lead };
         if self.of_nodes.len() <= node as usize {
             self.of_nodes.resize(node as usize + 1, UNMET);
         }
@@ -251,7 +251,7 @@ impl Canonical {
     fn piece(&mut self, model: &dyn Model, kind: Kind, hash: u64) -> u32 {
         let mut names = Vec::new();
         match &kind {
-            Kind::Node { process, local, inbox, last } => {
+            Kind::Node { process, local, inbox, last, .. } => {
                 names.push(*process);
                 names.extend(model.names(Content::Local(*local)));
                 let messages = inbox.iter().chain(last.iter().flat_map(|last| last.iter()));
@@ -270,16 +270,17 @@ impl Canonical {
 impl Piece {
     /// The hash after processes were given other places: that of the image, if these are places of a permutation (`exact`).
     fn renamed(&self, model: &dyn Model, places: &[u16], exact: bool) -> u64 {
-        let (process, local, inbox, last) = match &self.kind {
+        let (process, local, inbox, last, lead) = match &self.kind {
             Kind::Monitor { number, state } => {
                 return hash::monitor(*number, model.renamed_hash(Content::Monitor(*state), places));
             }
-            Kind::Node { process, local, inbox, last } => (*process, *local, inbox, last),
+            Kind::Node { process, local, inbox, last, lead } => (*process, *local, inbox, last, *lead),
         };
         let Shape { network, .. } = model.shape();
         let at = places[process as usize] as usize;
         let message = |&message: &MessageId| model.renamed_hash(Content::Message(message), places);
         let mut sum = hash::local(at, model.renamed_hash(Content::Local(local), places));
+        sum = sum.wrapping_add(hash::lead(at, lead));
         if *network != Network::Fifo {
             sum = inbox.iter().fold(sum, |sum, m| sum.wrapping_add(hash::pending(at, message(m))));
         } else if exact {

@@ -63,13 +63,22 @@ pub fn length(bytes: &[u8]) -> usize {
 /// Append the canonical bytes of a tuple of values.
 pub fn tuple<'a>(items: impl ExactSizeIterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
     out.push(b't');
-    let mut count = items.len();
-    while count >= 0x80 {
-        out.push(count as u8 | 0x80);
-        count >>= 7;
-    }
-    out.push(count as u8);
+    number(items.len(), out);
     items.for_each(|item| out.extend_from_slice(item));
+}
+
+/// Append the canonical bytes of an integer that is not negative.
+pub fn natural(value: usize, out: &mut Vec<u8>) {
+    out.push(b'i');
+    number(value << 1, out);
+}
+
+fn number(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 /// The name of the class of a record (a dataclass, a message); none for other values.

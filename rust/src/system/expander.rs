@@ -6,6 +6,7 @@ use crate::system::quorum::Candidate;
 use crate::system::tables::{
     Bundle, Kind, NO_BUDGET, Node, NodeId, OutcomesId, StepKey, StoredDetails, Tables, Transition,
 };
+use crate::system::tick::TICK;
 use crate::system::{hash, inbox, quorum};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
@@ -45,6 +46,11 @@ impl<'t> Expander<'t> {
             Status::Crashed | Status::Unborn => {}
         }
         self.network(node, pending, &mut found);
+        if self.model().shape().time.as_ref().is_some_and(|time| time.ticks(node.process as usize)) {
+            let details = StoredDetails { kind: Kind::Tick, handler: TICK, consumed: (0, 0), outcome: None };
+            // What it does depends on all processes: `View::tick` finds out.
+            self.push(&mut found, self.node, NO_BUDGET, Vec::new(), details, true);
+        }
         Ok((found.transitions, found.details))
     }
 
@@ -145,7 +151,7 @@ impl<'t> Expander<'t> {
         outcomes: OutcomesId,
         found: &mut Found,
     ) {
-        let process = self.tables.node(self.node).process;
+        let Node { process, lead, .. } = *self.tables.node(self.node);
         let last = self.tables.last(consumed);
         let consumed = self.tables.push_consumed(consumed);
         for (number, outcome) in self.tables.outcomes(outcomes).iter().enumerate() {
@@ -164,12 +170,12 @@ impl<'t> Expander<'t> {
                 }
             }
             let target = if own.is_empty() {
-                self.tables.node_of(process as usize, outcome.local, rest, last)
+                self.tables.node_of(process as usize, outcome.local, rest, last, lead)
             } else if !inbox::has_room(self.model(), rest, &own) {
                 continue;
             } else {
                 let rest = inbox::insert(self.model(), rest, &own);
-                self.tables.node_of(process as usize, outcome.local, &rest, last)
+                self.tables.node_of(process as usize, outcome.local, &rest, last, lead)
             };
             let details = StoredDetails { kind, handler, consumed, outcome: Some((outcomes, number as u32)) };
             self.push(found, target, NO_BUDGET, others, details, outcome.has_rare_effects());
@@ -181,7 +187,7 @@ impl<'t> Expander<'t> {
             if fault.may_crash[node.process as usize] {
                 let local = self.crash(node.process, node.local, fault.recovers)?;
                 let last = self.tables.last(&[]);
-                let target = self.tables.node_of(node.process as usize, local, pending, last);
+                let target = self.tables.node_of(node.process as usize, local, pending, last, node.lead);
                 let budget = self.model().shape().crash_budget(index) as u8;
                 let details =
                     StoredDetails { kind: Kind::Crash, handler: index as u16, consumed: (0, 0), outcome: None };
@@ -206,7 +212,7 @@ impl<'t> Expander<'t> {
         }
         changes.sort_by_key(|(kind, _, message, _)| (*kind as u8, self.model().message_hash(*message)));
         for (kind, budget, message, after) in changes {
-            let target = self.tables.node_of(node.process as usize, node.local, &after, node.last);
+            let target = self.tables.node_of(node.process as usize, node.local, &after, node.last, node.lead);
             let consumed = self.tables.push_consumed(&[message]);
             let details = StoredDetails { kind, handler: 0, consumed, outcome: None };
             self.push(found, target, budget, Vec::new(), details, false);

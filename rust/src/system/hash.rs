@@ -35,6 +35,7 @@ const PENDING: u64 = 4 << 32;
 const QUEUE: u64 = 5 << 32;
 const LAST: u64 = 6 << 32;
 const PARTS: u64 = 7 << 32;
+const LEAD: u64 = 8 << 32;
 
 pub fn local(process: usize, content: u64) -> u64 {
     single(LOCAL + process as u64, content)
@@ -63,6 +64,11 @@ pub fn monitor(index: usize, state: u64) -> u64 {
 
 pub fn budget(index: usize, left: u32) -> u64 {
     single(BUDGET + index as u64, u64::from(left))
+}
+
+/// How many ticks a process is ahead. Nothing, if it is not: models without drift have no leads.
+pub fn lead(process: usize, lead: u8) -> u64 {
+    if lead == 0 { 0 } else { single(LEAD + process as u64, u64::from(lead)) }
 }
 
 /// The visited set marks an empty slot by 0, so no state may have it.

@@ -82,7 +82,7 @@ impl Tables {
             let sends = outcomes.iter().flat_map(|outcome| &outcome.sends);
             let mine: Vec<MessageId> = sends.filter(|(to, _)| *to as usize == process).map(|&(_, m)| m).collect();
             let pending = inbox::insert(&*self.model, &[], &mine);
-            state.push(self.node_of(process, outcome.local, &pending, self.last(&[])));
+            state.push(self.node_of(process, outcome.local, &pending, self.last(&[]), 0));
         }
         for (monitor, &start) in monitors.iter().enumerate() {
             let events = outcomes.iter().flat_map(|outcome| &outcome.rare().events);

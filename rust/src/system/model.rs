@@ -7,6 +7,7 @@
 use crate::symmetry::audit::Evidence;
 use crate::symmetry::group::Group;
 use crate::symmetry::images::Images;
+use crate::system::tick::Time;
 use crate::system::values::Values;
 use std::error::Error;
 use std::fmt;
@@ -158,6 +159,8 @@ pub struct Shape {
     pub history: bool,
     /// Permutations of processes that the user declared to be symmetries; empty if there are none.
     pub group: Group,
+    /// The clocks of the system; none if it has no clocks.
+    pub time: Option<Time>,
 }
 
 impl Shape {
@@ -375,6 +378,10 @@ pub trait Model: Send + Sync {
     fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
     fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
+    /// The local state after a tick.
+    fn tick(&self, process: usize, local: LocalId) -> Result<LocalId> {
+        Ok(self.shape().time.as_ref().map_or(local, |time| time.ticked(self.values(), process, local)))
+    }
     fn observe(&self, monitor: usize, state: MonitorId, event: EventId) -> Result<Observed>;
     /// A part of a property, or for the number of parts the property as a whole. The value of a part is none if only the
     /// property as a whole can tell.

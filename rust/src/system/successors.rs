@@ -11,7 +11,8 @@ use crate::system::model::{
 };
 use crate::system::property::{Components, Place, Projection};
 use crate::system::reads::{Changes, PropertyReads};
-use crate::system::tables::{BLOCKED, BundleId, InboxId, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tables::{BLOCKED, BundleId, InboxId, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
+use crate::system::tick::NodeTime;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -136,6 +137,8 @@ pub struct View<'t> {
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     /// Per property and part, the values that were met.
     projections: Vec<Vec<Projection>>,
+    /// By node, what time does to it.
+    pub(super) times: Vec<Option<NodeTime>>,
     pub(crate) orbits: Orbits,
     pub(crate) processes: usize,
     pub(crate) monitors: usize,
@@ -158,6 +161,7 @@ impl<'t> View<'t> {
             projections: (shape.quantifiers.iter())
                 .map(|quantifier| (0..=quantifier.parts).map(|_| Projection::default()).collect())
                 .collect(),
+            times: Vec::new(),
             orbits: Orbits::new(shape),
             processes: shape.processes,
             monitors: shape.monitors,
@@ -334,6 +338,15 @@ impl<'t> View<'t> {
             return Ok(None);
         }
         let mut sum = self.sum_after(state, fingerprint, &transition);
+        if details.kind == Kind::Tick {
+            let Some(tick) = self.tick(state, via.process as usize)? else { return Ok(None) };
+            for (process, node) in tick.after {
+                let (before, after) = (self.nodes.get(state[process]).hash, self.nodes.get(node).hash);
+                sum = sum.wrapping_sub(before).wrapping_add(after);
+            }
+            let fingerprint = hash::fingerprint(sum);
+            return Ok(Some(Successor { fingerprint, via, moves: tick.moves, fails: false }));
+        }
         if transition.budget != NO_BUDGET {
             let budget = transition.budget as usize;
             let left = state[self.processes + self.monitors + budget];
@@ -372,6 +385,11 @@ impl<'t> View<'t> {
         let transition = self.transitions(node)?[via.index as usize];
         let mut changes = Changes { altered: transition.altered, changed: bit(process), process: via.process };
         if !transition.simple {
+            if tables.details(&transition).kind == Kind::Tick {
+                let tick = self.tick(state, process)?.expect("a tick that is not possible is not taken");
+                tick.after.into_iter().for_each(|(process, node)| state[process] = node);
+                return Ok(Changes::EVERYWHERE);
+            }
             self.take_involved(state, node, via, &mut changes)?;
         }
         state[process] = transition.target;

@@ -42,6 +42,8 @@ pub struct Node {
     pub inbox: InboxId,
     /// What its last step consumed, where that is part of the state.
     pub last: InboxId,
+    /// How many ticks it is ahead of the slowest process (`tick`).
+    pub lead: u8,
     pub hash: u64,
     /// The part of the hash that comes from it.
     pub last_hash: u64,
@@ -62,6 +64,8 @@ pub enum Kind {
     Duplicate,
     Crash,
     Recover,
+    /// Time goes on, for all processes or (with drift) for this one.
+    Tick,
 }
 
 /// A transition of a node, as the inner loop of a search reads it.
@@ -171,13 +175,14 @@ pub(crate) struct Answers {
     pub steps: SharedMap<StepKey, OutcomesId>,
     pub crashes: SharedMap<(u16, LocalId, bool), LocalId>,
     pub recoveries: SharedMap<(u16, LocalId), OutcomesId>,
+    pub ticks: SharedMap<(u16, LocalId), LocalId>,
     observations: SharedMap<(u16, MonitorId, EventId), Observed>,
 }
 
 pub struct Tables {
     pub model: Arc<dyn Model>,
     nodes: SharedVec<Node>,
-    node_ids: SharedMap<(u16, LocalId, InboxId, InboxId), NodeId>,
+    node_ids: SharedMap<(u16, LocalId, InboxId, InboxId, u8), NodeId>,
     /// Per node, where its transitions begin and how many they are, plus one; 0 if it was not expanded.
     ranges: SharedNumbers,
     transitions: SharedSlices<Transition>,
@@ -352,7 +357,8 @@ impl Tables {
             return self.arrivals.insert(key, BLOCKED);
         }
         let pending = inbox::insert(&*self.model, self.inbox(before.inbox), messages);
-        let after = self.node_of(before.process as usize, birth.unwrap_or(before.local), &pending, before.last);
+        let local = birth.unwrap_or(before.local);
+        let after = self.node_of(before.process as usize, local, &pending, before.last, before.lead);
         self.arrivals.insert(key, after)
     }
 
@@ -425,13 +431,29 @@ impl Tables {
         nodes + transitions + outcomes + self.arrivals.len() * 24 + self.deliveries.len() * 8
     }
 
-    pub(crate) fn node_of(&self, process: usize, local: LocalId, pending: &[MessageId], last: InboxId) -> NodeId {
+    /// A node with another local state and lead.
+    pub(super) fn node_after(&self, node: NodeId, local: LocalId, lead: u8) -> NodeId {
+        let before = self.node(node);
+        if (local, lead) == (before.local, before.lead) {
+            return node;
+        }
+        self.node_of(before.process as usize, local, self.inbox(before.inbox), before.last, lead)
+    }
+
+    pub(crate) fn node_of(
+        &self,
+        process: usize,
+        local: LocalId,
+        pending: &[MessageId],
+        last: InboxId,
+        lead: u8,
+    ) -> NodeId {
         let status = self.model.status(local);
         // Messages to a crashed process vanish.
         let inbox = self.inbox_of(if status == Status::Crashed { &[] } else { pending });
-        let key = (process as u16, local, inbox, last);
+        let key = (process as u16, local, inbox, last, lead);
         self.node_ids.get_or_insert_with(key, || {
-            let id = self.nodes.push(self.made_node(process, status, local, inbox, last));
+            let id = self.nodes.push(self.made_node(key, status));
             if is_sampled(self.met[process].fetch_add(1, Ordering::Relaxed)) {
                 self.sample.lock().push(id);
             }
@@ -439,7 +461,8 @@ impl Tables {
         })
     }
 
-    fn made_node(&self, process: usize, status: Status, local: LocalId, inbox: InboxId, last: InboxId) -> Node {
+    fn made_node(&self, key: (u16, LocalId, InboxId, InboxId, u8), status: Status) -> Node {
+        let (process, local, inbox, last, lead) = (usize::from(key.0), key.1, key.2, key.3, key.4);
         let model = &*self.model;
         let messages = self.inbox(inbox).iter().map(|&m| model.message_hash(m));
         let pending = if model.shape().network == Network::Fifo {
@@ -448,13 +471,14 @@ impl Tables {
             messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
         };
         let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
+        hash = hash.wrapping_add(hash::lead(process, lead));
         let mut last_hash = 0;
         if last != NO_HISTORY {
             let mut consumed: Vec<u64> = self.inbox(last).iter().map(|&m| model.message_hash(m)).collect();
             last_hash = hash::last(process, &mut consumed);
             hash = hash.wrapping_add(last_hash);
         }
-        Node { process: process as u16, status, local, inbox, last, hash, last_hash }
+        Node { process: process as u16, status, local, inbox, last, lead, hash, last_hash }
     }
 
     /// The history of a process whose last step consumed these.

@@ -65,6 +65,7 @@ class Runner:
             symmetry=symmetry,
             rotations=rotations,
             pids=[(pid.role, pid.index) for pid in system.pids],
+            clocks=_clocks(system),
             native=self.native,
         )
         self.tabulation.store = self.engine.store
@@ -94,17 +95,37 @@ class Runner:
 
     def changes(self, state: Sequence[int], t: Transition) -> bool:
         """Whether a transition leads to another state. The history of a process (`history="last"`) is no part of it."""
-        return self.engine.components(t.state) != self.engine.components(state)
+        components, leads = self.engine.components, self.engine.leads
+        return components(t.state) != components(state) or leads(t.state) != leads(state)
 
     def is_terminal(self, state: Sequence[int]) -> bool:
-        """Whether no step of a process leads out of the state. A recovery that is assumed to happen counts as a step."""
-        steps = (t for t in self.engine.successors(state) if t.moves)
-        return not any(t.failure or self.changes(state, t) for t in steps)
+        """Whether no step leads out of the state. A recovery that is assumed to happen counts as a step of a process."""
+        return not any(t.failure or self.changes(state, t) for t in self.moves(state, self.engine.successors(state)))
 
     def may_end(self, state: Sequence[int]) -> bool:
-        """Whether a run may stay in the state forever: no step leads out of it, or every such step fails."""
-        steps = (t for t in self.engine.successors(state) if t.moves)
-        return not any(not t.failure and self.changes(state, t) for t in steps)
+        """Whether a run may stay in the state forever: no step leads out of it, or every such step fails.
+
+        In a model with clocks, also if ticks are possible and change nothing.
+        """
+        transitions = self.engine.successors(state)
+        moves = self.moves(state, transitions)
+        return self.rests(transitions) or not any(not t.failure and self.changes(state, t) for t in moves)
+
+    def rests(self, transitions: Sequence[Transition]) -> bool:
+        """Whether time can go on for ever in a state with these transitions, and changes nothing."""
+        handlers = self.tabulation.handlers
+        urgent = (t.handler is not None and handlers[t.process][t.handler].urgent for t in transitions)
+        return bool(self.system.ticking) and not any(urgent) and not any(t.kind == "tick" for t in transitions)
+
+    def moves(self, state: Sequence[int], transitions: Sequence[Transition]) -> list[Transition]:
+        """The transitions that count as steps. A tick does if time changes a clock: with drift, it may change only leads."""
+        time = self._time_matters(state)
+        return [t for t in transitions if t.moves or (t.kind == "tick" and time)]
+
+    def _time_matters(self, state: Sequence[int]) -> bool:
+        locals_ = [self.engine.store.local(i) for i in self.engine.components(state)[0]] if self.system.ticking else []
+        clocks = (i for i, cls in enumerate(self.system.classes) if cls.__plait_clocks__)
+        return any(self.tabulation.tick(i, locals_[i]) != locals_[i] for i in clocks)
 
     def failing(self, state: Sequence[int], name: str) -> Transition | None:
         """A step out of this state that violates a built-in property, or None."""
@@ -120,6 +141,22 @@ class Runner:
             if failure is not None:
                 return number, failure
         return None
+
+
+def _clocks(system: System) -> tuple[list[list[tuple[int, bool]]], list[list[int]], int] | None:
+    """By process, its clocks (the field, and whether it is durable) and its urgent handlers; and the drift."""
+    if not system.ticking:
+        return None
+    clocks = [
+        [
+            (number, name in cls.__plait_durable__)
+            for number, name in enumerate(cls.__plait_fields__)
+            if name in cls.__plait_clocks__
+        ]
+        for cls in system.classes
+    ]
+    urgent = [[n for n, handler in enumerate(cls.__plait_handlers__) if handler.urgent] for cls in system.classes]
+    return clocks, urgent, system.drift
 
 
 def _require_native(functions: Sequence[FunctionReport]) -> None:

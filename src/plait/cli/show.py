@@ -10,7 +10,9 @@ from typing import Any, get_args
 from plait.cli.options import Flag, Parameters, Target, split
 from plait.cli.output import emit, emit_json
 from plait.ir.reason import Reason
+from plait.kernel.errors import ModelError
 from plait.kernel.values import text, to_data
+from plait.model.clock import Clock
 from plait.model.loading.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process
 from plait.model.quorum import AtLeast, Quorum
@@ -86,6 +88,7 @@ def _system(system: System) -> dict[str, Any]:
         "rotations": [role.__name__ for role in system.rotations],
         "initially": system.initially and system.initially.name,
         "within": system.within and system.within.name,
+        "drift": system.drift,
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
         "properties": [
@@ -98,6 +101,7 @@ def _system(system: System) -> dict[str, Any]:
 def _class(system: System, cls: type[Process]) -> dict[str, Any]:
     running = len(system.processes)
     ids = [repr(pid) for pid, c in zip(system.pids[:running], system.classes, strict=False) if c is cls]
+    bounds = _bounds(system, cls)
     return {
         "role": cls.__name__,
         "doc": _doc(cls),
@@ -111,11 +115,31 @@ def _class(system: System, cls: type[Process]) -> dict[str, Any]:
                 "default": _default(f),
                 "durable": f.name in cls.__plait_durable__,
                 "aux": f.name in cls.__plait_aux__,
+                "bound": bounds.get(f.name),
             }
             for f in dataclasses.fields(cls)  # type: ignore[arg-type]
         ],
         "handlers": [_handler(system, h) for h in cls.__plait_handlers__],
     }
+
+
+def _bounds(system: System, cls: type[Process]) -> dict[str, int]:
+    """The bounds of the clocks of a class: the largest ones that its processes declare, or that the source shows."""
+    if not cls.__plait_clocks__:
+        return {}
+    from plait.check.live.search import flattened
+    from plait.check.source.clocks import clock_bounds
+
+    try:
+        found = clock_bounds(flattened(system, system.properties)).get(cls, {})
+    except ModelError:  # `plait check` says why
+        found = {}
+    clocks = (
+        (name, p.__dict__[name]._bound) for p in system.processes if type(p) is cls for name in p.__plait_clocks__
+    )
+    for name, bound in clocks:
+        found |= {name: max(bound, found.get(name, 0))} if bound is not None else {}
+    return found
 
 
 def _handler(system: System, handler: Handler) -> dict[str, Any]:
@@ -225,6 +249,8 @@ def _type(annotation: Any) -> str:
 def _default(field: dataclasses.Field[Any]) -> str | None:
     if field.default is not dataclasses.MISSING:
         return text(to_data(field.default))
+    if isinstance(getattr(field.default_factory, "__self__", None), Clock):
+        return "Clock()"
     if field.default_factory is not dataclasses.MISSING:
         return f"{getattr(field.default_factory, '__name__', 'factory')}()"
     return None
@@ -248,6 +274,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     lines += [f"faults: {fault}" for fault in facts["faults"]]
     lines += [f"{kind}: {', '.join(facts[kind])}" for kind in ("symmetric", "rotations") if facts[kind]]
     lines += [facts[kind].replace(kind, f"{kind}:", 1) for kind in ("initially", "within") if facts[kind]]
+    lines += [f"drift: {facts['drift']}"] if facts["drift"] else []
     for process in facts["processes"]:
         lines += _process(process)
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])
@@ -267,6 +294,7 @@ def _process(process: dict[str, Any]) -> list[str]:
     for f in process["fields"]:
         default = "" if f["default"] is None else f" = {f['default']}"
         marks = "".join(f"  {mark}" for mark in ("durable", "aux") if f[mark])
+        marks += "" if f["bound"] is None else f"  bound {f['bound']}"
         rows.append((f["name"], f"{f['type']}{default}{marks}"))
     lines += _section("fields", rows, "  ")
     rows = []

@@ -437,6 +437,8 @@ class Calls(Effects):
                 raise self.refused(node, "operator.attrgetter(…)")
             part: Expression = nodes.Local(slot)
             for name in argument.value.split("."):
+                if name in self.lowering.clocks:
+                    raise self.refused(node, f"the clock {name} as a value")
                 self.lowering.classes.use(name)
                 part = nodes.Attribute(part, name)
             parts.append(part)

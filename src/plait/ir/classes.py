@@ -21,6 +21,7 @@ from plait.ir.frame import NO_CONTENT, is_code, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
 from plait.ir.scope import Instance, Kind, Static, Viewed
+from plait.model.clock import Clock
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process
@@ -184,6 +185,8 @@ class Classes:
                 found = tuple(cls._fields)  # type: ignore[attr-defined]
             elif dataclasses.is_dataclass(cls):
                 found = tuple(f.name for f in dataclasses.fields(cls))
+            elif cls is Clock:
+                found = cls.__plait_record__
             else:
                 found = ()
             self._fields[cls] = found
@@ -456,6 +459,8 @@ class Classes:
             mutable, equal, ordered = not params.frozen, params.eq, params.order
         elif cls is Message:
             kind = "message"
+        elif cls is Clock:
+            mutable, equal = True, False
         name = f"{cls.__module__}.{cls.__qualname__}"
         for text in texts:
             attribute = text.partition(".")[2]

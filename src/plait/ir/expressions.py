@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait.ir import builtins, nodes
+from plait.ir.clocks import Clocks
 from plait.ir.definition import UNKNOWN
-from plait.ir.frame import Frame, is_builtin, is_code, is_iterator, members, unwrapped
+from plait.ir.frame import is_builtin, is_code, is_iterator, members, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.scope import VIEW, Bindings, Instance, LocalFunction, Scope
 from plait.model.monitor import Monitor
@@ -43,7 +44,7 @@ _COMPARISONS: dict[type[ast.cmpop], Any] = {
 }
 
 
-class Expressions(Frame):
+class Expressions(Clocks):
     """Lowers the expressions of one function."""
 
     def expr(self, node: ast.expr) -> Expression:
@@ -159,6 +160,9 @@ class Expressions(Frame):
         if found is not UNKNOWN:
             return self.value(found, node)
         kind = self.kind(node.value)
+        of_clock = self.clock_attribute(node)
+        if of_clock is not None:
+            return of_clock
         if isinstance(kind, Instance):
             return self._member(kind.cls, node)
         if kind is VIEW:
@@ -295,6 +299,9 @@ class Expressions(Frame):
             tested = self._compare_types(node.left, node.ops[0], node.comparators[0], node)
             if tested is not None:
                 return tested
+        of_clock = self.clock_comparison(node)
+        if of_clock is not None:
+            return of_clock
         left = self.expr(node.left)
         rights: list[Expression] = []
         for operator, right in zip(node.ops, node.comparators, strict=True):

@@ -127,6 +127,8 @@ class Patterns(Calls):
             for name, pattern in zip(names, [*node.patterns, *node.kwd_patterns], strict=True):
                 if name not in self.lowering.classes.fields(cls) and not (name == "sender" and _delivered(cls)):
                     raise self.refused(node, f"pattern with {cls.__name__}.{name}")
+                if name in getattr(cls, "__plait_clocks__", ()):
+                    raise self.refused(node, f"the clock {name} as a value")
                 pairs.append((pattern, nodes.Attribute(value, name)))
         more, bound = self._parts(pairs)
         return tests + more, bound

@@ -22,6 +22,7 @@ from plait.ir.parameters import Supplied, defaults_of, parameters_of
 from plait.ir.reason import NotLoweredError, Reason
 from plait.ir.scope import CALLABLE, VIEW, Bindings, Instance, Kind, Static, exists
 from plait.ir.statements import Statements
+from plait.model.clock import Clock
 from plait.model.system import System
 
 _SUSPENDS = 0x20 | 0x80 | 0x200
@@ -57,6 +58,10 @@ class Lowering:
         self._definitions: dict[types.CodeType, Definition | None] = {}
         self._expected: list[tuple[int, str, Reason]] = []
         self.classes = Classes(self)
+        self.clocks = frozenset().union(*(cls.__plait_clocks__ for cls in system.classes))
+        """The names of all clocks. To the virtual machine, a clock is a record, which only `plait.ir.clocks` uses."""
+        if self.clocks:
+            self.classes.number(Clock)
 
     # -- source ----------------------------------------------------------------------------------------------------
 

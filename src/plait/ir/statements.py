@@ -101,6 +101,8 @@ class Statements(Patterns):
                 raise self.refused(node, f"{ast.unparse(node)}, which is no field, is assigned")
             if not isinstance(kind, Instance):
                 self.lowering.classes.use(node.attr)
+            if self.is_clock(node):
+                raise self.refused(node, f"assignment to the clock {node.attr}")
             return nodes.AttributeTarget(self.expr(node.value), node.attr)
         if isinstance(node, ast.Subscript):
             return nodes.SubscriptTarget(self.expr(node.value), self.expr(node.slice))
@@ -172,7 +174,8 @@ class Statements(Patterns):
             return None  # a docstring
         if isinstance(node.value, ast.Yield | ast.YieldFrom | ast.Await):
             raise self.refused(node, "yield" if not isinstance(node.value, ast.Await) else "await")
-        return nodes.Evaluate(self.expr(node.value))
+        operation = self.clock_operation(node.value) if isinstance(node.value, ast.Call) else None
+        return operation or nodes.Evaluate(self.expr(node.value))
 
     def _if(self, node: ast.If) -> Any:
         known = self.truth(node.test)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from plait.kernel.trace import Event, Lane, Trace
+from plait.kernel.trace import TIME, Event, Lane, Trace
 from plait.kernel.values import Data, exact
 
 MOST_PAIRS = 2_000_000
@@ -227,6 +227,6 @@ def _writer(trace: Trace, lane: str, name: str) -> int | None:
             return i
         if event.lane == lane and (name in event.changed or event.kind in ("crash", "recover")):
             return i
-        if lane in event.spawned:
+        if lane in event.spawned or (event.lane == TIME and f"{lane}.{name}" in event.changed):
             return i
     return None

@@ -15,7 +15,9 @@ import msgspec
 from plait.kernel.rendering import renderer
 from plait.kernel.values import Data
 
-EventKind = Literal["step", "lose", "duplicate", "crash", "recover"]
+EventKind = Literal["step", "lose", "duplicate", "crash", "recover", "tick"]
+TIME = "time"
+"""The lane of ticks that all processes share. A trace does not list it among its lanes."""
 
 
 def one_line(raw: str) -> str:
@@ -79,7 +81,7 @@ class Event(msgspec.Struct, frozen=True):
     spawned: list[str] = []
     read: list[str] = []
     changed: dict[str, tuple[Data, Data]] = {}
-    """For each field of this lane that changed: the values before and after."""
+    """For each field of this lane that changed: the values before and after. On the lane `TIME`: `lane.field`."""
     note: str | None = None
     abstract: str | None = None
     """The step of the abstract system that this step maps to, for a refinement."""

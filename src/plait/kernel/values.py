@@ -106,7 +106,7 @@ def text(data: Data) -> str:
         return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in data["#map"]) + "}"
     if "#call" in data:
         return f"{data['#call']}({', '.join(map(text, data.get('arguments', [])))})"
-    for tag in ("#pid", "#enum", "#bigint", "#unserializable"):
+    for tag in ("#pid", "#enum", "#clock", "#bigint", "#unserializable"):
         if tag in data:
             return str(data[tag])
     if "#type" in data:

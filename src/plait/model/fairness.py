@@ -7,8 +7,9 @@
 happens. x is a Process class (one assumption for each of its processes), a handler (one for each process that has it or
 overrides it), a Message class (one for each message of it: if it stays deliverable, it is delivered, whichever handler
 takes it), `recovery(Role)` (one for each process of the role: if it is down, it recovers), or `everybody` (one for each
-process: its steps, and its recovery). `fair_loss(M)`: a message that is lost infinitely often is delivered infinitely
-often. Crashes, losses and duplications are never assumed to happen.
+process: its steps, and its recovery). `weak(tick)` says that time goes on (`plait.model.clock`). `fair_loss(M)`: a
+message that is lost infinitely often is delivered infinitely often. Crashes, losses and duplications are never
+assumed to happen.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast
 
 from plait.kernel.errors import ModelError
+from plait.model.clock import tick
 from plait.model.message import Message
 from plait.model.process import Handler, Process, Recovery
 
@@ -40,7 +42,7 @@ class Fairness:
     """An assumption about steps, as the user wrote it."""
 
     demand: Demand
-    of: type[Process] | type[Message] | Callable[..., Any] | Recovery | _Everybody
+    of: type[Process] | type[Message] | type[tick] | Callable[..., Any] | Recovery | _Everybody
 
     def __str__(self) -> str:
         name = getattr(self.of, "__qualname__", str(self.of)).rpartition("<locals>.")[2]
@@ -111,9 +113,9 @@ def fair_loss(of: Any) -> Fairness:
 def _fairness(demand: Demand, of: Any) -> Fairness:
     # Whether a function is a handler depends on the class: an override needs no decorator. The check finds out.
     known = isinstance(of, Recovery) or of is everybody
-    if not known and not (issubclass(of, Process | Message) if isinstance(of, type) else callable(of)):
+    if not known and not (issubclass(of, Process | Message | tick) if isinstance(of, type) else callable(of)):
         raise ModelError(
-            f"{demand}({of!r}): expected a Process class, a handler, a Message class, recovery(Role) or everybody",
+            f"{demand}({of!r}): expected a Process class, a handler, a Message class, recovery(Role), everybody or tick",
             hint="write for example weak(Server), strong(Server.retry), weak(Message) or weak(recovery(Server))",
         )
     return Fairness(demand, of)

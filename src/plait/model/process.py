@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, dat
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
+from plait.model.clock import own_clocks
 from plait.model.message import Message
 from plait.model.quorum import MANY, AtLeast, Quorum, Size, check_size
 
@@ -55,6 +56,8 @@ class Handler:
     """A guard over the whole set of messages."""
     distinct: bool = True
     """The messages of one step have different senders."""
+    urgent: bool = False
+    """While it is enabled, time stands still."""
 
     @property
     def message(self) -> type[Message] | None:
@@ -87,7 +90,7 @@ class Handler:
     def trigger(self) -> str:
         """The trigger as text, for `plait show`."""
         if self.kind != "message":
-            return f"@{self.kind}"
+            return f"@{self.kind}{'(urgent)' if self.urgent else ''}"
         parts = [self.message_names]
         if self.quorum is not None:
             parts.append(f"quorum {getattr(self.quorum, '__name__', self.quorum)}")
@@ -97,6 +100,8 @@ class Handler:
             parts.append("senders may repeat")
         if self.accept is not None:
             parts.append("accept")
+        if self.urgent:
+            parts.append("urgent")
         return f"@on({'; '.join(parts)})"
 
 
@@ -126,23 +131,35 @@ def _callable_or_none(place: str, value: object) -> None:
         raise ModelError(f"{place} must be a function, not {value!r}", hint=f"write {what}")
 
 
+def _check_urgent(place: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ModelError(
+            f"{place}: urgent={value!r}: expected True or False",
+            hint="write urgent=True; when it is urgent, say in its guard",
+        )
+
+
 @overload
 def action(function: F) -> F: ...
 @overload
-def action(*, when: Callable[[Any], Any] | None = None) -> Callable[[F], F]: ...
-def action(function: Any = None, *, when: Callable[[Any], Any] | None = None) -> Any:
-    """A handler that needs no message. It is enabled while `when(self)` is true; without `when`, always."""
+def action(*, when: Callable[[Any], Any] | None = None, urgent: bool = False) -> Callable[[F], F]: ...
+def action(function: Any = None, *, when: Callable[[Any], Any] | None = None, urgent: bool = False) -> Any:
+    """A handler that needs no message. It is enabled while `when(self)` is true; without `when`, always.
+
+    While an `urgent` handler is enabled, there is no tick: clocks stand still (`Clock`).
+    """
     _callable_or_none("@action: when", when)
+    _check_urgent("@action", urgent)
 
     def decorate(f: F) -> F:
-        return _mark(f, Handler(f.__name__, "action", f, where=when))
+        return _mark(f, Handler(f.__name__, "action", f, where=when, urgent=urgent))
 
     return decorate if function is None else decorate(function)
 
 
 @overload
 def on(
-    message: type[M], /, *, where: Callable[[Any, M], object] | None = None
+    message: type[M], /, *, where: Callable[[Any, M], object] | None = None, urgent: bool = False
 ) -> Callable[[Callable[[P, M], R]], Callable[[P, M], R]]: ...
 @overload
 def on(
@@ -154,6 +171,7 @@ def on(
     same: str | Sequence[str] = (),
     accept: Callable[[Any, tuple[M, ...]], object] | None = None,
     distinct: bool = True,
+    urgent: bool = False,
 ) -> Callable[[Callable[[P, tuple[M, ...]], R]], Callable[[P, tuple[M, ...]], R]]: ...
 def on(
     message: type[Message],
@@ -164,6 +182,7 @@ def on(
     same: str | Sequence[str] = (),
     accept: Callable[[Any, Any], object] | None = None,
     distinct: bool = True,
+    urgent: bool = False,
 ) -> Callable[[F], F]:
     """A handler that consumes a message of this type for which `where(self, m)` is true.
 
@@ -171,8 +190,9 @@ def on(
     too. The handler gets them as a tuple, in the order of their senders. `same` names the fields that must be equal in
     all of them. They have different senders, unless `distinct=False`. The guard `where` is evaluated for each message
     separately; the guard `accept(self, ms)` is evaluated for each set that all this allows. With several message types,
-    a set may have messages of each of them.
+    a set may have messages of each of them. While an `urgent` handler can take a message, there is no tick (`Clock`).
     """
+    _check_urgent(f"@on({getattr(message, '__name__', message)})", urgent)
     kinds = (message, *more)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Message)):
@@ -210,7 +230,7 @@ def on(
     check_size(place, quorum.size if isinstance(quorum, AtLeast) else quorum)
 
     def decorate(f: F) -> F:
-        return _mark(f, Handler(f.__name__, "message", f, kinds, where, quorum, fields, accept, bool(distinct)))
+        return _mark(f, Handler(f.__name__, "message", f, kinds, where, quorum, fields, accept, bool(distinct), urgent))
 
     return decorate
 
@@ -294,6 +314,7 @@ class Process:
     __plait_fields__: ClassVar[tuple[str, ...]] = ()
     __plait_durable__: ClassVar[frozenset[str]] = frozenset()
     __plait_aux__: ClassVar[frozenset[str]] = frozenset()
+    __plait_clocks__: ClassVar[frozenset[str]] = frozenset()
     __plait_handlers__: ClassVar[tuple[Handler, ...]] = ()
     __plait_role__: ClassVar[type[Process] | None] = None
 
@@ -321,6 +342,7 @@ class Process:
                     f"{cls.__name__}.{name}: this name is reserved, properties would not see this one",
                     hint="choose another name for the property",
                 )
+        clocks = own_clocks(cls)
         try:
             dataclasses.dataclass(eq=False, repr=False, kw_only=True)(cls)
         except ValueError as error:
@@ -334,6 +356,12 @@ class Process:
         cls.__plait_fields__ = tuple(f.name for f in fields)
         cls.__plait_durable__ = frozenset(f.name for f in fields if f.metadata.get("durable"))
         cls.__plait_aux__ = frozenset(f.name for f in fields if f.metadata.get("aux"))
+        cls.__plait_clocks__ = cls.__plait_clocks__ - cls.__dict__.get("__annotations__", {}).keys() | clocks
+        for name in sorted(cls.__plait_clocks__ & cls.__plait_aux__):
+            raise ModelError(
+                f"{cls.__name__}.{name} is a clock, and declared aux",
+                hint="do not declare it aux: the tick depends on every clock",
+            )
         cls.__plait_handlers__ = _collect(cls)
         for base in cls.__mro__:
             if base.__dict__.get("__slots__"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
+from plait.model.clock import Clock
 from plait.model.fairness import Fairness, assumptions
 from plait.model.faults import Crash
 from plait.model.message import Message
@@ -21,6 +22,8 @@ from plait.model.tag import check_rounds
 
 if TYPE_CHECKING:
     from plait.model.view import View
+
+MOST_DRIFT = 100
 
 
 class System:
@@ -36,6 +39,7 @@ class System:
     `within=lambda s: …` bounds the search: a state in which it is false is checked, but not expanded.
     `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them. A
     process that is assumed to recover (`weak(recovery(Worker))`) is not at its end while it is down.
+    `drift=1` lets the clocks of different processes be up to one tick apart. Without drift, all advance at once.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class System:
         fairness: Iterable[Fairness] = (),
         initially: Callable[[View], object] | None = None,
         within: Callable[[View], object] | None = None,
+        drift: int = 0,
         name: str = "system",
     ) -> None:
         self.name = name
@@ -95,7 +100,10 @@ class System:
         """Roles whose processes form a ring."""
         self.rounds: list[str] = check_rounds(rounds, self._consumed())
         """The rounds of a phase, in their order. Empty if messages have no tags."""
+        self.drift = drift
+        """By how many ticks clocks of different processes may be apart."""
         self._check_shared()
+        self._check_clocks()
         self._check_quorums()
         self._check_names()
         self._check_quantified()
@@ -131,6 +139,15 @@ class System:
         """All handlers of all classes, in the order of the processes."""
         return [(c, h) for c in dict.fromkeys(self.classes) for h in c.__plait_handlers__]
 
+    @property
+    def ticking(self) -> list[int]:
+        """The positions of processes that have a tick of their own: with drift, all that have clocks.
+
+        Without drift there is one tick of all processes. It is counted as one of the first process that has clocks.
+        """
+        timed = [position for position, cls in enumerate(self.classes) if cls.__plait_clocks__]
+        return timed if self.drift else timed[:1]
+
     def _consumed(self) -> Iterator[tuple[str, type[Message]]]:
         for cls, handler in self.handlers():
             for message in handler.messages:
@@ -165,6 +182,30 @@ class System:
                             f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
                             hint="give each its own copy: processes and fields cannot share an object",
                         )
+
+    def _check_clocks(self) -> None:
+        for process in self.processes:
+            declared = process.__plait_clocks__
+            for name in process.__plait_fields__:
+                value = process.__dict__[name]
+                if (type(value) is Clock) != (name in declared):
+                    what = f"is a clock, but has the value {value!r}"
+                    hint = "give it a Clock(), or annotate it with another type"
+                    if name not in declared:
+                        what, hint = "has a Clock as its value", f"annotate it: {name}: Clock = Clock()"
+                    raise ModelError(f"the field {process.id}.{name} {what}", hint=hint)
+        urgent = [f"{cls.__name__}.{handler.name}" for cls, handler in self.handlers() if handler.urgent]
+        if isinstance(self.drift, bool) or not isinstance(self.drift, int) or not 0 <= self.drift <= MOST_DRIFT:
+            raise ModelError(
+                f"System: drift={self.drift!r}: expected a number of ticks from 0 to {MOST_DRIFT}",
+                hint="drift=1 lets clocks of different processes be one tick apart",
+            )
+        if not self.ticking and (urgent or self.drift):
+            what = f"{urgent[0]} is urgent" if urgent else f"drift={self.drift}"
+            raise ModelError(
+                f"System: {what}, but no process has a clock: there is no tick",
+                hint="declare a clock in a process (lease: Clock = Clock()), or leave this out",
+            )
 
     def _check_symmetric(self, option: str, given: Any, covered: dict[int, type[Process]]) -> list[type[Process]]:
         try:
@@ -258,7 +299,7 @@ class System:
 def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
     """The objects inside a value that a handler can change in place."""
     record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if isinstance(value, list | dict | set | deque) or (record and not value.__dataclass_params__.frozen):
+    if isinstance(value, list | dict | set | deque | Clock) or (record and not value.__dataclass_params__.frozen):
         yield value
     inner: Iterable[Any] = ()
     if isinstance(value, list | tuple | deque):

@@ -40,6 +40,11 @@ def refuse(system: System) -> None:
             f"{system.name}: rounds change the order of steps, and so which states are outside of System(within=…)",
             hint="leave within out: the number of phases bounds the sequential program",
         )
+    if system.ticking:
+        raise ModelError(
+            f"{system.name}: {system.classes[system.ticking[0]].__name__} has a clock, and rounds change when steps happen",
+            hint="model the timeout as an action without a clock: it may happen at any time",
+        )
     for fault in system.faults:
         if fault.recovers:
             raise ModelError(

@@ -171,7 +171,7 @@ def _fitting(runner: Runner, tracer: Tracer, state: Sequence[int], step: Step) -
 
 
 def _fits(tracer: Tracer, transition: Transition, step: Step) -> bool:
-    lane = tracer.names[transition.process]
+    lane = tracer.lane(transition)
     if (transition.kind, lane, tracer.label(transition)) != (step.kind, step.lane, step.label):
         return False
     decode = tracer.runner.tabulation.codec.decode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from plait._native import Transition
-from plait.check.explain.tracing import label, snapshot
+from plait.check.explain.tracing import label, lane, snapshot
 from plait.check.live.search import flattened
 from plait.check.options import History, Inference, Options
 from plait.check.reduce.asymmetry import AsymmetryError
@@ -139,7 +139,8 @@ class _Builder:
             lane: [self._message(i, *entry) for entry in self.runner.engine.store.inbox(inboxes[i])]
             for i, lane in enumerate(self.lanes)
         }
-        terminal = not any(t.moves and (t.failure or self.runner.changes(state, t)) for t in transitions)
+        moves = self.runner.moves(state, transitions)
+        terminal = not any(t.failure or self.runner.changes(state, t) for t in moves)
         failed = {violated_by(t) for t in transitions}
         violated = [name for name in BUILT_IN if name in failed]
         examples = []
@@ -161,7 +162,7 @@ class _Builder:
         return Edge(
             source=source,
             target=target,
-            lane=self.lanes[t.process],
+            lane=lane(self.system, t),
             kind=t.kind,  # type: ignore[arg-type]
             label=label(self.system, t),
             consumed=[self._message(t.process, *entry) for entry in t.consumed],

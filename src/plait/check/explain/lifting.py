@@ -65,6 +65,7 @@ def _contents(runner: Runner, state: Sequence[int]) -> tuple[Any, ...]:
         [_inbox(runner, i) for i in inboxes],
         [store.monitor(i) for i in monitors],
         list(budgets),
+        runner.engine.leads(state),
     )
 
 

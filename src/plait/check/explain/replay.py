@@ -10,7 +10,7 @@ import msgspec
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.debugger import stop_inside
-from plait.check.explain.tracing import Tracer, begun
+from plait.check.explain.tracing import Tracer, begun, state_fields
 from plait.check.explain.why import violators
 from plait.check.live.lasso import Lasso
 from plait.check.live.refinement import Refining
@@ -87,14 +87,14 @@ def _messages(place: str, messages: Sequence[Sent], ids: Sequence[int]) -> list[
 
 
 def _matches(tracer: Tracer, transition: Transition, event: Event, recorded: list[str], *, fails: bool) -> bool:
-    lane = tracer.names[transition.process]
+    lane = tracer.lane(transition)
     if transition.kind != event.kind or lane != event.lane or tracer.label(transition) != event.label:
         return False
     decode = tracer.runner.tabulation.codec.decode
     consumed = []
     for _, sender, content in transition.consumed:
         name, kind, fields = tracer.message(content, sender)
-        consumed.append(exact([name, lane, kind, fields]))
+        consumed.append(exact([name, tracer.names[transition.process], kind, fields]))
     choices = [to_data(decode(choice)) for choice in transition.choices]
     return sorted(consumed) == recorded and exact(choices) == exact(event.choices) and bool(transition.failure) == fails
 
@@ -105,11 +105,12 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
     locals_, inboxes, _, budgets = runner.engine.components(transition.state)
     queues = runner.system.network.kind == "fifo"
     known = {m.id: [m.sender, m.type, m.fields] for m in trace.messages}
+    shown = state_fields(runner, transition.state)
     for index, name in enumerate(tracer.names):
-        status, fields = runner.tabulation.local_value(index, locals_[index])
+        status, _ = runner.tabulation.local_value(index, locals_[index])
         if status != event.state.status.get(name, "up"):
             return False
-        if {k: to_data(v) for k, v in fields.items()} != event.state.fields.get(name):
+        if shown[name] != event.state.fields.get(name):
             return False
         there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
         recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]

@@ -9,7 +9,8 @@ only if it does: that takes longer than to execute it.
   process as seldom as possible. Dependent steps keep their order, so the last state stays the same.
 
 A step depends on earlier steps of the same process, on the steps that sent its messages, and on the step that spawned
-its process. Steps that announce or spawn keep their order, because monitors and slots depend on it.
+its process. Steps that announce or spawn keep their order, because monitors and slots depend on it. A tick depends on all
+earlier steps, and all later steps depend on it.
 """
 
 from __future__ import annotations
@@ -142,8 +143,12 @@ def dependence(events: Sequence[Event]) -> list[set[int]]:
     last: dict[str, int] = {}
     sender: dict[int, int] = {}
     found: list[set[int]] = []
+    tick: set[int] = set()
     for number, event in enumerate(events):
-        before = {sender[message] for message in event.consumed if message in sender}
+        before = {sender[message] for message in event.consumed if message in sender} | tick
+        if event.kind == "tick":
+            before |= set(last.values())
+            tick = {number}
         lanes = [event.lane, *event.spawned]
         lanes += ["#monitors"] if event.announced else []
         lanes += ["#slots"] if event.spawned else []

@@ -7,7 +7,7 @@ from typing import Any
 
 from plait._native import Transition
 from plait.check.runner import Runner
-from plait.kernel.trace import Event, Lane, Raised, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import TIME, Event, Lane, Raised, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data, exact, to_data
 from plait.model.system import System
 
@@ -80,7 +80,7 @@ class Tracer(Path):
     def step(self, transition: Transition) -> Event:
         """Take a transition, and describe it."""
         index = transition.process
-        before, read = self._fields(index), self._reads(transition)
+        before, read = self._fields(transition), self._reads(transition)
         consumed = [self._take(transition, index, message) for message, _, _ in transition.consumed]
         if transition.kind == "duplicate":
             for message, sender, content in transition.consumed:
@@ -89,10 +89,10 @@ class Tracer(Path):
         sent = [self._arrive(to, message, index, content) for to, message, content in sends]
         self.take(transition)
         self._settle()
-        after = self._fields(index)
+        after = self._fields(transition)
         decode = self.runner.tabulation.codec.decode
         return Event(
-            lane=self.names[index],
+            lane=self.lane(transition),
             kind=transition.kind,  # type: ignore[arg-type]
             label=self.label(transition),
             state=self._snapshot(),
@@ -117,6 +117,10 @@ class Tracer(Path):
     def label(self, transition: Transition) -> str:
         """The handler's name, or what the network or the environment does."""
         return label(self.system, transition)
+
+    def lane(self, transition: Transition) -> str:
+        """The lane of an event: the process, or time for a tick of all processes."""
+        return lane(self.system, transition)
 
     def message(self, content: bytes, sender: int) -> tuple[str, str, dict[str, Data]]:
         """A message as data: its sender, type and fields."""
@@ -167,8 +171,12 @@ class Tracer(Path):
                     kept.append(entry)
             self._pending[index] = kept
 
-    def _fields(self, index: int) -> dict[str, Data]:
-        return _fields(self.runner, index, self.runner.engine.components(self.state)[0][index])
+    def _fields(self, transition: Transition) -> dict[str, Data]:
+        """The fields that a transition may change."""
+        found = state_fields(self.runner, self.state)
+        if self.lane(transition) == TIME:
+            return {f"{name}.{field}": value for name, own in found.items() for field, value in own.items()}
+        return found[self.names[transition.process]]
 
     def _snapshot(self) -> Snapshot:
         pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
@@ -195,6 +203,11 @@ def label(system: System, transition: Transition) -> str:
     return transition.kind
 
 
+def lane(system: System, transition: Transition) -> str:
+    """The lane of an event: the process, or time for a tick of all processes."""
+    return TIME if transition.kind == "tick" and not system.drift else repr(system.pids[transition.process])
+
+
 def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]) -> Snapshot:
     """A state as data. The caller gives the ids of the pending messages."""
     locals_, _, monitors, budgets = runner.engine.components(state)
@@ -202,7 +215,7 @@ def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]
     names = [repr(pid) for pid in system.pids]
     statuses = [tabulation.local_value(i, local)[0] for i, local in enumerate(locals_)]
     return Snapshot(
-        fields={name: _fields(runner, i, locals_[i]) for i, name in enumerate(names)},
+        fields=state_fields(runner, state),
         pending=pending,
         monitors={
             type(m).__name__: _monitor(tabulation.monitor_value(i, monitors[i])) for i, m in enumerate(system.monitors)
@@ -212,8 +225,16 @@ def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]
     )
 
 
-def _fields(runner: Runner, index: int, local: int) -> dict[str, Data]:
-    return {name: to_data(value) for name, value in runner.tabulation.local_value(index, local)[1].items()}
+def state_fields(runner: Runner, state: Sequence[int]) -> dict[str, dict[str, Data]]:
+    """For each process, its fields as data; with drift, also by how many ticks it is ahead."""
+    found: dict[str, dict[str, Data]] = {}
+    leads = runner.engine.leads(state) if runner.system.drift else []
+    for index, local in enumerate(runner.engine.components(state)[0]):
+        fields = runner.tabulation.local_value(index, local)[1]
+        own = found[repr(runner.system.pids[index])] = {name: to_data(value) for name, value in fields.items()}
+        if leads and runner.system.classes[index].__plait_clocks__:
+            own["(lead)"] = leads[index]
+    return found
 
 
 def _monitor(monitor: Any) -> Data:

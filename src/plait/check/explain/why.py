@@ -21,7 +21,7 @@ from typing import Any
 from plait.check.explain.tracing import Tracer
 from plait.check.tabulate.codec import require_users
 from plait.ir.definition import definition
-from plait.kernel.trace import Clause, Event, Read, Why
+from plait.kernel.trace import TIME, Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property
 from plait.model.view import ProcessView, View
@@ -125,7 +125,14 @@ def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = 
             return i
         if event.lane == lane and event.kind in ("crash", "recover"):
             return i
+        if event.lane == TIME and f"{lane}.{name}" in event.changed:
+            return i
     return None
+
+
+def _clock(lane: str, name: str) -> tuple[str, str]:
+    """The lane and the name of a field that a tick changed."""
+    return tuple(name.split(".", 1)) if lane == TIME else (lane, name)  # type: ignore[return-value]
 
 
 def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int, int]], events: Sequence[Event]) -> set[int]:
@@ -147,7 +154,10 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
         found.add(number)
         event = events[number]
         waiting += [senders[m] for m in event.consumed if m in senders]
-        written = (_writer(events, event.lane, name, number) for name in event.read)
+        read = [(event.lane, name) for name in event.read]
+        if event.kind == "tick":  # a clock goes on from where it was
+            read = [_clock(event.lane, name) for name in event.changed]
+        written = (_writer(events, lane, name, number) for lane, name in read)
         waiting += [step for step in (*written, _standing(events[:number], event.lane)) if step is not None]
         heads = {queues[m] for m in event.consumed if m in queues}
         waiting += [

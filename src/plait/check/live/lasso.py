@@ -27,6 +27,7 @@ from plait.check.explain.tidy import (
 from plait.check.explain.tracing import Tracer
 from plait.check.runner import Runner
 from plait.kernel.trace import Event
+from plait.kernel.values import to_data
 from plait.model.fairness import Demand
 
 
@@ -38,12 +39,18 @@ class Lasso(NamedTuple):
     loop: int | None
 
     @property
+    def repeated(self) -> list[list[int]]:
+        """The states of the loop; without a loop, the last state, in which the run stays."""
+        return self.tracer.visited[-1:] if self.loop is None else self.tracer.visited[self.loop : -1]
+
+    @property
     def stem(self) -> int:
         """The number of steps before the loop."""
         return len(self.events) if self.loop is None else self.loop
 
 
 RECOVERY = 2**16 - 1
+TICK = 2**16 - 2
 
 
 class EngineFairness(NamedTuple):
@@ -51,7 +58,7 @@ class EngineFairness(NamedTuple):
 
     demand: Demand
     handlers: Sequence[tuple[int, int]]
-    """Each with its process. `RECOVERY` in place of a handler is the recovery of the process."""
+    """Each with its process. `RECOVERY` in place of a handler is the recovery of the process, `TICK` is the tick."""
     messages: tuple[bytes, ...] | None
     """One assumption for each message whose content begins with one of these; None: one for all steps together."""
 
@@ -95,7 +102,7 @@ def differences(lasso: Lasso) -> list[tuple[int, str]] | None:
         (was, before), (now, after) = (runner.tabulation.local_value(index, local[0][index]) for local in (start, end))
         if was != now:
             return None
-        found += [(index, name) for name in before if before[name] != after.get(name)]
+        found += [(index, name) for name in before if to_data(before[name]) != to_data(after.get(name))]
     return found
 
 
@@ -105,11 +112,9 @@ def is_fair(lasso: Lasso, assumed: Sequence[EngineFairness]) -> bool:
     Weak: steps that are enabled in all states of the loop happen in it. Strong: steps that are enabled in any state do.
     Fair loss: a message that is lost in the loop is also taken in it.
     """
-    if lasso.loop is None:
-        return True
     tracer = lasso.tracer
     happens = happening(lasso, assumed)
-    enabled = [_enabled(tracer.runner, state, assumed) for state in tracer.visited[lasso.loop : -1]]
+    enabled = [_enabled(tracer.runner, state, assumed) for state in lasso.repeated]
     if any(one.lost and one._replace(lost=False) not in happens for one in happens):
         return False
     missing: set[StepClass] = set().union(*enabled) - happens
@@ -126,19 +131,19 @@ def happening(lasso: Lasso, assumed: Sequence[EngineFairness]) -> set[StepClass]
     tracer = lasso.tracer
     silent: set[StepClass] = set()
     if any(one.demand == "loss" for one in assumed):
-        for state in tracer.visited[lasso.loop : -1]:
+        for state in lasso.repeated:
             steps = (t for t in tracer.runner.engine.successors(state) if not t.failure and t.state == list(state))
             silent.update(*(_classes(t, assumed) for t in steps))
     taken = {one for one in silent if assumed[one.assumption].demand == "loss"}
-    return taken.union(*(_classes(t, assumed) for t in tracer.taken[lasso.loop :]))
+    repeated = [] if lasso.loop is None else tracer.taken[lasso.loop :]
+    return taken.union(*(_classes(t, assumed) for t in repeated))
 
 
 def _classes(step: Transition, assumed: Sequence[EngineFairness]) -> set[StepClass]:
     found: set[StepClass] = set()
-    handler = {"step": step.handler, "recover": RECOVERY}.get(step.kind)
     for number, (demand, places, messages) in enumerate(assumed):
         lost = step.kind == "lose" and demand == "loss"
-        if not lost and (step.process, handler) not in places:
+        if not lost and place_of(step) not in places:
             continue
         if messages is None:
             found.add(StepClass(number))
@@ -146,6 +151,11 @@ def _classes(step: Transition, assumed: Sequence[EngineFairness]) -> set[StepCla
             named = ((sender, content) for _, sender, content in step.consumed if content.startswith(messages))
             found |= {StepClass(number, (step.process, *message), lost) for message in named}
     return found
+
+
+def place_of(step: Transition) -> tuple[int, int | None]:
+    """The process and the handler of a step, as assumptions name them."""
+    return step.process, {"step": step.handler, "recover": RECOVERY, "tick": TICK}.get(step.kind)
 
 
 def _enabled(runner: Runner, state: Sequence[int], assumed: Sequence[EngineFairness]) -> set[StepClass]:

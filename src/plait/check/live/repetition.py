@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from plait._native import Transition
 from plait.check.explain.tracing import Tracer
 from plait.check.live.lasso import (
-    RECOVERY,
     EngineFairness,
     Lasso,
     changes,
@@ -19,6 +18,7 @@ from plait.check.live.lasso import (
     differences,
     happening,
     is_fair,
+    place_of,
 )
 from plait.check.live.search import engine_fairness, flattened
 from plait.check.reduce.decomposition import decompose
@@ -46,6 +46,8 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
 
 def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | None:
     """The first assumption that the loop does not meet, and what never happens, as text; None if it meets all."""
+    if lasso.loop is None and not lasso.tracer.runner.may_end(lasso.tracer.state):
+        return None  # the run goes on
     for one in given:
         for assumed in engine_fairness(system, [one]):
             if assumed.demand == "loss":
@@ -56,6 +58,7 @@ def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | Non
                 own = assumed._replace(handlers=[place for place in assumed.handlers if place[0] == process])
                 if not is_fair(lasso, [own]):
                     often = "in some states of the loop" if own.demand == "strong" else "in all states of the loop"
+                    often = often if lasso.loop is not None else "in the last state"
                     if own.messages is not None:
                         missed = f"{_message(lasso, own, own.messages)} is deliverable {often} and never delivered"
                     else:
@@ -68,22 +71,17 @@ def _possible(lasso: Lasso, places: Sequence[tuple[int, int]]) -> list[list[Tran
     """For each state of the loop, the steps of these handlers that lead out of the state."""
     successors = lasso.tracer.runner.engine.successors
     return [
-        [
-            t
-            for t in successors(state)
-            if (t.process, RECOVERY if t.kind == "recover" else t.handler) in places
-            and not t.failure
-            and t.state != state
-        ]
-        for state in lasso.tracer.visited[lasso.loop : -1]
+        [t for t in successors(state) if place_of(t) in places and not t.failure and t.state != state]
+        for state in lasso.repeated
     ]
 
 
 def _steps(lasso: Lasso, places: Sequence[tuple[int, int]]) -> str:
     """The process, and its handlers that could run."""
     tracer = lasso.tracer
-    labels = dict.fromkeys(tracer.label(t) for steps in _possible(lasso, places) for t in steps)
-    return f"{tracer.names[places[0][0]]} {' or '.join(labels)}"
+    steps = [t for possible in _possible(lasso, places) for t in possible]
+    labels = dict.fromkeys(tracer.label(t) for t in steps)
+    return f"{tracer.lane(steps[0])} {' or '.join(labels)}"
 
 
 def _lost(lasso: Lasso, assumed: EngineFairness) -> str:
@@ -103,7 +101,8 @@ def _message(lasso: Lasso, own: EngineFairness, heads: tuple[bytes, ...]) -> str
 
     waiting = [consumed(steps) for steps in _possible(lasso, places)]
     some = set.union(*waiting) if own.demand == "strong" else set.intersection(*waiting)
-    taken = consumed([t for t in tracer.taken[lasso.loop :] if (t.process, t.handler) in places])
+    repeated = [] if lasso.loop is None else tracer.taken[lasso.loop :]
+    taken = consumed([t for t in repeated if (t.process, t.handler) in places])
     sender, content = min(some - taken)
     return f"{_message_text(tracer, content, sender)} to {tracer.names[places[0][0]]}"
 

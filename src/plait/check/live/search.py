@@ -16,12 +16,13 @@ from plait.check.explain.lifting import lifted
 from plait.check.explain.tidy import MOST_STEPS
 from plait.check.explain.tracing import Tracer
 from plait.check.live.buchi import Automaton, automaton
-from plait.check.live.lasso import RECOVERY, EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
+from plait.check.live.lasso import RECOVERY, TICK, EngineFairness, Lasso, closes, differences, is_fair, tidied_lasso
 from plait.check.options import Options
 from plait.check.runner import Runner
 from plait.kernel.deadline import Deadline
 from plait.kernel.errors import Argument, ModelError
 from plait.kernel.trace import Clause, Trace, Why
+from plait.model.clock import tick
 from plait.model.fairness import Fairness
 from plait.model.message import Message
 from plait.model.process import Recovery
@@ -196,8 +197,10 @@ def engine_fairness(system: System, given: Sequence[Fairness]) -> list[EngineFai
     made: list[EngineFairness] = []
     for one in given:
         places: list[list[tuple[int, int]]] = []
+        if one.of is tick:
+            places = [[(position, TICK)] for position in system.ticking]
         for position, cls in enumerate(system.classes):
-            if one.role is None or plays(cls, one.role):
+            if one.of is not tick and (one.role is None or plays(cls, one.role)):
                 handlers = cls.__plait_handlers__
                 own = [(position, i) for i, handler in enumerate(handlers) if one.concerns(cls, handler)]
                 places.append(own + [(position, RECOVERY)] * _recovering(system, one, position))
@@ -267,6 +270,8 @@ def _trace(
             lasso, note = tidied_lasso(lasso, lambda run: closes(run) and violates(run) and is_fair(run, fairness))
     if lasso.loop is None:
         end = "the run ends in a state without possible steps"
+        if not lasso.tracer.runner.is_terminal(lasso.tracer.state):
+            end = "in the last state, time passes for ever and no process takes a step"
     else:
         end = f"steps {lasso.stem + 1} to {len(lasso.events)} repeat for ever{_apart_from(lasso)}"
     explanation = f"{end}, and {prop.formula} is false on this run"

@@ -14,6 +14,7 @@ from plait.check.reduce.decomposition import Decomposition, decompose
 from plait.check.runner import Runner
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.verdict import Reduction
+from plait.model.clock import tick
 from plait.model.fairness import Fairness
 from plait.model.process import Process, Recovery
 from plait.model.refinement import Refinement
@@ -43,6 +44,10 @@ _STEPS = {
 
 MOST_PERMUTED = 5040
 """The permutations of seven processes. With more, partial-order reduction would tabulate too many images of local states."""
+
+
+_NO_POR = "the model has clocks, and a tick depends on the steps of all processes"
+"""Why models with clocks are searched without partial-order reduction."""
 
 
 class Plan(NamedTuple):
@@ -152,7 +157,7 @@ def plan(
         unable = asymmetry.message
     parts = [f"{permutations:,} permutations of {_listed(system, symmetry)}"] if symmetry else []
     parts += [f"{turns:,} rotations of {_listed(system, rotations)}"] if rotations else []
-    orders = _keeps_orders_apart(system, temporal)
+    orders = _NO_POR if system.ticking else _keeps_orders_apart(system, temporal)
     if "symmetry" in asked and unable is None and search in _SUITS["symmetry"] and permutations * turns > MOST_PERMUTED:
         orders = (
             orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
@@ -161,7 +166,7 @@ def plan(
     if not decide("symmetry", unable, ", ".join(parts)):
         symmetry, rotations = [], []
     bounded = f"the System has the bound {system.within.name}, which dpor does not support" if system.within else None
-    dpor = decide("dpor", bounded, "persistent sets and sleep sets")
+    dpor = decide("dpor", _NO_POR if system.ticking else bounded, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
     return Plan(
         decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided, options.native
@@ -212,6 +217,8 @@ def _keeps_names_apart(system: System, temporal: Sequence[Temporal], symmetry: l
     permuted = {position for positions in symmetry for position in positions}
     for prop in temporal:
         for one in assumed(system, prop):
+            if one.of is tick and not system.drift:
+                continue  # permutations do not change the one tick of all processes
             places = [position for _, some, _ in engine_fairness(system, [one]) for position, _ in some]
             if one.by_message:
                 return f"{prop.name} assumes {one} for each message, and the reduction exchanges messages"

@@ -120,6 +120,9 @@ class Relevance(Tabulation):
     def recover(self, index: int, local: bytes) -> list[Outcome]:
         return self._ask(index, local, ("recover",))  # type: ignore[no-any-return]
 
+    def tick(self, index: int, local: bytes) -> bytes:
+        return self._ask(index, local, ("tick",))  # type: ignore[no-any-return]
+
     def reads(
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
@@ -215,7 +218,7 @@ class Relevance(Tabulation):
         """The answer for a full local state, reduced to relevant parts."""
         method, *arguments = question
         answer = getattr(super(), method)(index, full, *arguments)
-        if method == "crash":
+        if method in ("crash", "tick"):
             self._meet(index, answer)
             return self.erased(index, answer)
         if method not in ("run", "recover"):
@@ -335,6 +338,7 @@ class Relevance(Tabulation):
         method, *arguments = question
         pid = self.system.pids[index]
         what = {"armed": "which handlers may run", "crash": f"after a crash of {pid!r}", "recover": f"{pid!r} recovers"}
+        what["tick"] = f"after a tick of {pid!r}"
         asked = what.get(method, "")
         if method == "run":
             asked = f"step {self.where(index, arguments[0])} of {pid!r}{self._messages(arguments[1])}"
@@ -353,7 +357,7 @@ class Relevance(Tabulation):
                     return asked, str(a).lower(), str(b).lower()
         if method == "armed":
             return asked, self._armed_text(index, expected), self._armed_text(index, answer)
-        if method == "crash":
+        if method in ("crash", "tick"):
             return asked, self._state(index, expected), self._state(index, answer)
         return asked, *self._outcomes_text(index, expected, answer)
 

@@ -66,6 +66,9 @@ def dependences(system: System) -> Dependences:
     lowering.complete()
     while (graph := _graph(system, lowering, entries, classes, untyped)).mistyped - untyped:
         untyped |= graph.mistyped
+    for cls in graph.process_classes:
+        for name in cls.__plait_clocks__:
+            graph.sink([("field", cls, name)], "the tick reads it")
     for prop in system.properties:
         _property(graph, system, prop)
     relied = sorted(graph.relied, key=lambda f: (f[0].__qualname__, f[1]))

@@ -136,6 +136,8 @@ class Expressions(TypeInference, abc.ABC):
             return base
         if node.name in ("role", "index") and self.is_pid(node.value):
             return base
+        if self.is_clock(node.value):
+            return Value(base.deps)
         self.sink(base.deps, f".{node.name} may raise", node)
         candidates = self.flow.graph.classes.attribute(node.name)
         if not candidates and node.name not in ("role", "index", "real", "imag", "sender"):
@@ -147,6 +149,11 @@ class Expressions(TypeInference, abc.ABC):
             elif not isinstance(found, str) and not (is_constant(found) and is_data(found)):
                 raise self.not_understood(node, f".{node.name} is no data")
         return result
+
+    def is_clock(self, node: Expression) -> bool:
+        """Whether this is a clock of the process. Only comparisons and operations of clocks read and set its parts."""
+        own = isinstance(node, nodes.Attribute) and self.is_self(node.value)
+        return own and node.name in self.flow.cls.__plait_clocks__  # type: ignore[union-attr]
 
     def _subscript(self, node: nodes.Subscript) -> Value:
         base, index = self.expr(node.value), self.expr(node.index)

@@ -157,6 +157,8 @@ class Body(Calls):
                     raise self.not_understood(target, "a field is set in a generator")
                 self.flow.graph.typed(self.flow.cls, name, self.builtin(source))
                 self.flow.store(("field", self.flow.cls, name), value, self.here())
+            case nodes.AttributeTarget(of, _) if self.is_clock(of):
+                self.change(self.expr(of), value.deps, target)
             case nodes.AttributeTarget(of, name):
                 base = self.expr(of)
                 # The target may be a class or a member of an enum, which is no part of the state.

@@ -15,6 +15,7 @@ from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
 from plait.kernel.places import raised, text_of, user_line
 from plait.kernel.trace import Raised
+from plait.model.clock import Clock, refusal
 from plait.model.message import Message
 from plait.model.process import Process
 from plait.model.system import System
@@ -24,6 +25,8 @@ UP, CRASHED, DOWN, UNBORN = range(4)
 
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What the codec raises on a value that no state can hold."""
+_CLOCK = b"plait.model.clock.Clock"
+"""In the content of a clock."""
 _UNDECLARED = ("_id", "_run", "_reads")
 """Attributes that Plait adds. They are not fields."""
 
@@ -70,7 +73,10 @@ class ModelCodec:
 
     def encode(self, value: object, place: str) -> bytes:
         try:
-            return self.codec.encode(value)
+            content = self.codec.encode(value)
+            if _CLOCK in content:
+                raise TypeError("it holds a clock", "a clock stays in its field: compare it, and use the result")
+            return content
         except NO_CONTENT as error:
             # A field of the message may be the reason.
             if isinstance(value, Message):
@@ -95,7 +101,8 @@ class ModelCodec:
             return self.codec.encode(values)
         except NO_CONTENT:
             for name, value in zip(names, values, strict=True):
-                self.encode(value, f"{place}: field {name}")
+                if type(value) is not Clock:
+                    self.encode(value, f"{place}: field {name}")
             # Each field alone can be encoded, but not all together: two of them share an object.
             for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
                 self.encode((x, y), f"{place}: fields {a} and {b}")
@@ -114,7 +121,15 @@ def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[An
     for name in fields:
         if name not in there:
             raise ModelError(f"{where} deletes self.{name}", hint="set it to None instead")
-    return tuple(there[name] for name in fields)
+    values = tuple(there[name] for name in fields)
+    clocks = getattr(thing, "__plait_clocks__", ())
+    for name, value in zip(fields, values, strict=True):
+        if (type(value) is Clock) != (name in clocks):
+            what = f"assigns self.{name}, which is a clock" if name in clocks else f"stores a clock in self.{name}"
+            raise ModelError(f"{where} {what}", hint="a clock stays in its field: use reset(), start() and stop()")
+    if (refused := refusal(values)) is not None:
+        raise refused.at(where)
+    return values
 
 
 def explained(where: str, error: BaseException) -> PlaitError:

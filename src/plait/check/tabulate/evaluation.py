@@ -16,6 +16,7 @@ from plait.check.tabulate.codec import NO_CONTENT, UNBORN, ModelCodec, declared_
 from plait.check.tabulate.probe import set_order, turns
 from plait.check.tabulate.sample import Question, Sample
 from plait.kernel.errors import ModelError
+from plait.model.clock import refusal
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process, Status
@@ -154,7 +155,10 @@ class Evaluation:
                 if content[0] == UNBORN:
                     continue
                 what, then = repr(self.system.pids[i]), [content[1:]]
-                now = [tuple(self._locals[self.system.classes[i], locals_[i]][1].values())]
+                values = tuple(self._locals[self.system.classes[i], locals_[i]][1].values())
+                if (refused := refusal(values)) is not None:
+                    raise explained(place, refused)
+                now = [values]
             elif kind == "monitor":
                 monitor = self._monitors[i, monitors[i]]
                 what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]

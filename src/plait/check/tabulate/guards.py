@@ -401,7 +401,9 @@ class Guards:
         def ask() -> tuple[Any, set[str]]:
             process, read = self._watched(index, local)
             try:
-                return quorum(process), read
+                size = quorum(process)
+                declared_values(process, self.system.classes[index].__plait_fields__, where)
+                return size, read
             except BaseException as error:
                 require_users(error)
                 return failed(where, error), read

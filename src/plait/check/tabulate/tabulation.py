@@ -19,6 +19,7 @@ from typing import Any
 from plait._native import Failure
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.asymmetry import Asymmetry
+from plait.check.source.clocks import clock_bounds
 from plait.check.tabulate.codec import (
     CRASHED,
     DOWN,
@@ -38,6 +39,7 @@ from plait.check.tabulate.steprun import Branches, NoSlotError, Outcome, StepRun
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.places import text_of
 from plait.kernel.values import text, to_data
+from plait.model.clock import Clock
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
@@ -57,6 +59,9 @@ class Tabulation(Evaluation, Asymmetry):
 
     def __init__(self, system: System, recorder: Recorder | None = None) -> None:
         super().__init__(system, recorder)
+        self.bounds = clock_bounds(system)
+        if system.ticking:
+            self.codec.learn(Clock)
         self.interrupt = self.model_codec.interrupt
         self.handlers: list[tuple[Handler, ...]] = [c.__plait_handlers__ for c in system.classes]
         if recorder is not None:
@@ -203,7 +208,27 @@ class Tabulation(Evaluation, Asymmetry):
                     start[field.name] = field.default
                 elif field.default_factory is not dataclasses.MISSING:
                     start[field.name] = field.default_factory()
-        return {name: value for name, value in start.items() if name not in cls.__plait_durable__}
+        volatile = {name: value for name, value in start.items() if name not in cls.__plait_durable__}
+        return volatile | self._bounded(cls, volatile)
+
+    def _bounded(self, cls: type[Process], fields: dict[str, Any]) -> dict[str, Any]:
+        """Clocks like those among the fields, with their bounds."""
+        bounds = self.bounds.get(cls, {})
+        undeclared = [name for name in bounds if name in fields and not fields[name]._is_declared]
+        return {name: fields[name]._fresh(bounds[name]) for name in undeclared}
+
+    def tick(self, index: int, local: bytes) -> bytes:
+        """The local state after a tick. While a process is down, only its durable clocks run."""
+        cls = self.system.classes[index]
+        if local[0] in (CRASHED, UNBORN):
+            return local
+        fields = self.model_codec.process(index, local).__dict__
+        for name in cls.__plait_clocks__ if local[0] == UP else cls.__plait_clocks__ & cls.__plait_durable__:
+            fields[name]._tick()
+        names = cls.__plait_fields__
+        return self.model_codec.local(
+            local[0], tuple(fields[name] for name in names), names, f"{self.system.pids[index]} after a tick"
+        )
 
     def recover(self, index: int, local: bytes) -> list[Outcome]:
         """The outcomes of a process that recovers from a crash."""
@@ -330,11 +355,14 @@ class Tabulation(Evaluation, Asymmetry):
                     given = tuple(watched_message(m, self.recorder.noting(handler.name)) for m in given)
                 arguments = [given] if handler.quorum is not None else [given[0]]
             self.model_codec.thread = get_ident()
+            fields = object.__getattribute__(process, "__dict__")
+            clocks = {name: fields[name] for name in cls.__plait_clocks__}
             try:
                 if probe:
                     handler.function(process, *arguments)
                 else:
                     self.order.watched(handler.function, process, *arguments)
+                _check_clocks(where, clocks, fields, run)
                 outcomes.append(self._outcome(process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
@@ -386,7 +414,16 @@ class Tabulation(Evaluation, Asymmetry):
     def _named(self, thing: Process | Monitor, where: str) -> bytes:
         """The content of the fields of a process or monitor."""
         fields = thing.__plait_fields__
-        return self.model_codec.fields(declared_values(thing, fields, where), fields, where)
+        values = declared_values(thing, fields, where)
+        if isinstance(thing, Process) and thing.__plait_clocks__:
+            named = dict(zip(fields, values, strict=True))
+            values = tuple((named | self._bounded(self._declared(thing), named)).values())
+        return self.model_codec.fields(values, fields, where)
+
+    def _declared(self, process: Process) -> type[Process]:
+        """The class of a process in the System. The process may be one that records reads."""
+        cls = type(process)
+        return cls if cls in self.system.classes else cls.__mro__[1]
 
     # -- questions of the sample -----------------------------------------------------------------------------------
 
@@ -432,6 +469,23 @@ class Tabulation(Evaluation, Asymmetry):
 def comparable(outcome: Outcome) -> tuple[Any, ...]:
     """The parts on which two runs must agree: all but the text of a failure."""
     return (*outcome[:-1], kind_of(outcome.failure))
+
+
+def _check_clocks(where: str, clocks: dict[str, Clock], fields: dict[str, Any], run: StepRun) -> None:
+    """Refuse a handler that puts another clock in a field, or gives one of its clocks to a process that it spawns."""
+    for name, clock in clocks.items():
+        if isinstance(fields.get(name), Clock) and fields[name] is not clock:
+            raise ModelError(
+                f"{where} assigns self.{name}, which is a clock",
+                hint=f"a clock stays in its field: use self.{name}.reset(), start() and stop()",
+            )
+    given = [value for _, child in run.spawned for value in child.__dict__.values()]
+    for name, clock in clocks.items():
+        if any(value is clock for value in given):
+            raise ModelError(
+                f"{where} gives its clock self.{name} to a process that it spawns",
+                hint="give the process a Clock() of its own",
+            )
 
 
 def _failed(local: bytes, run: StepRun, failure: Failure) -> Outcome:

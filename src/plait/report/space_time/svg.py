@@ -258,6 +258,8 @@ def _event(layout: Layout, step: int, event: Event, mark: str) -> str:
     ]
     if event.kind == "crash":
         parts.append(_cross(x, y, 7))
+    elif event.kind == "tick" and event.lane not in layout.x:  # of all processes: a line across all lanes
+        parts.append(f'<path class="tick" d="M{_n(x)} {_n(y)} H{_n(max(layout.x.values(), default=x))}"/>')
     elif event.kind == "lose":
         lost = [a.end for a in layout.arrows if a.kind == "lost" and a.to_step == step]
         parts += [_cross(*end, 5) for end in lost or [(x, y)]]

@@ -12,8 +12,14 @@ from plait.kernel.trace import Event, Trace
 from plait.report.space_time.flow import lane_status
 from plait.report.wording import mark_texts, plural, visible
 
-_MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○"}
-_LEGEND = {"lose": "× lost", "duplicate": "+ duplicated", "crash": "X crashed", "recover": "○ recovered"}
+_MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○", "tick": "◦"}
+_LEGEND = {
+    "lose": "× lost",
+    "duplicate": "+ duplicated",
+    "crash": "X crashed",
+    "recover": "○ recovered",
+    "tick": "◦ tick",
+}
 _REST = {"crashed": "┊", "down": "┊", "unborn": " "}
 _LEAST_COLUMN = 7
 _LEAST_LABEL = 8
@@ -70,6 +76,8 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
             _draw_event(
                 row, own, event, {i: at.get(messages[i].receiver) for i in event.sent if i in messages}, columns
             )
+        elif event.kind == "tick":  # of all processes
+            row[gutter:right] = ["┼" if row[i] != " " else "─" for i in range(gutter, right)]
         room = width - right - 1
         label = visible(event.label)
         if room >= _LEAST_LABEL:
@@ -77,7 +85,7 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
             row += [" ", *label]
         rows.append("".join(row).rstrip())
 
-    used = {event.kind for event in trace.events}
+    used = {event.kind for event in trace.events if event.lane in at}
     legend = ["● step", "▶n ◀n message n sent", "◂n taken", *(word for kind, word in _LEGEND.items() if kind in used)]
     rows.append("")
     rows.append(" " * gutter + "   ".join(legend))
