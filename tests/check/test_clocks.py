@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plait import (
     Clock,
+    ModelError,
     Process,
     System,
     TraceError,
@@ -24,7 +25,9 @@ from plait import (
     durable,
     eventually,
     final,
+    init,
     reachable,
+    refines,
     tick,
     weak,
 )
@@ -415,3 +418,42 @@ def test_mistakes_in_the_tick_are_noticed(monkeypatch: pytest.MonkeyPatch, mutan
     truths = [explore(system) for system in systems]
     same = [(c.states, c.transitions) == (t.states, t.transitions) for c, t in zip(counts, truths, strict=True)]
     assert all(same) == (mutant == "none")
+
+
+def test_refinement() -> None:
+    """A mapping may compare clocks. A tick maps to a step of the abstract System, or to none."""
+
+    class Light(Process):
+        on: bool = False
+
+        @action(when=lambda self: not self.on)
+        def turn_on(self) -> None:
+            self.on = True
+
+    def verdict(*fairness: Any) -> Any:
+        light = System([Light()], fairness=fairness)
+        shows = refines(light, lambda s: Light(on=s[Watch][0].a > 2), name="shows")
+        return check(System([Watch(), Alarm()], properties=[shows]))
+
+    assert verdict().status == "holds"
+    assert verdict(weak(Light)).status == "holds"  # there is nothing to do but to tick
+    with pytest.raises(ModelError, match="compares a clock with 9"):
+        check(System([Watch()], properties=[refines(System([Light()]), lambda s: Light(on=s[Watch][0].a > 9))]))
+
+
+@pytest.mark.parametrize("drift", [0, 1])
+def test_bounds_and_initial_states(drift: int) -> None:
+    """@init methods may stop clocks, and `within` may compare them."""
+
+    class Either(Process):
+        a: Clock = Clock(bound=3)
+
+        @init
+        def begin(self) -> None:
+            if self.choose([True, False]):
+                self.a.stop()
+
+    system = System([Either(), Either()], within=lambda s: s[Either][0].a < 2, drift=drift)
+    truth = explore(system)
+    found = check(system).statistics
+    assert (found.states, found.transitions) == (truth.states, truth.transitions)

@@ -25,6 +25,7 @@ from plait import (
     field,
     majority,
     on,
+    refines,
     tick,
     weak,
 )
@@ -205,6 +206,8 @@ def test_mistakes_in_declarations() -> None:
         System([Plain()], drift=1)
     with pytest.raises(ModelError, match=r"weak\(tick\): no process of the System has such steps"):
         check(System([Plain()], properties=[eventually(lambda s: True)], fairness=[weak(tick)]))
+    with pytest.raises(ModelError, match="the abstract System cannot be used, because it has clocks"):
+        refines(System([Timed()]), lambda s: Timed())
     with pytest.raises(ModelError, match="Timed has a clock, and rounds change when steps happen"):
         refuse(System([Timed()]))
 

@@ -16,12 +16,15 @@ from plait import (
     always,
     crash_recovery,
     crash_stop,
+    duplicating,
     durable,
+    fifo,
     final,
     on,
     reachable,
     strong,
     tick,
+    unordered,
     weak,
 )
 from plait.model.fairness import Fairness
@@ -31,6 +34,14 @@ from tests.oracle.explorer import Exploration, explore
 
 CLOCKS = ("a", "b")
 VALUES = 3
+
+
+NETWORKS = {
+    "bag": unordered(),
+    "set": duplicating(),
+    "lossy": unordered(lossy=True, losses=1),
+    "full": fifo(capacity=1, full="block"),
+}
 
 
 class Ping(Message):
@@ -78,6 +89,7 @@ class Spec(NamedTuple):
     drift: int
     crash: str
     spare: bool
+    network: str
     fairness: tuple[tuple[bool, int], ...]
     properties: tuple[tuple[str, int, Test], ...]  # kind, a value of x, a test of a clock
 
@@ -145,6 +157,7 @@ def build(spec: Spec, *, cap: int | None = None) -> tuple[System, tuple[Fairness
     system = System(
         [*processes, *(c() for c in others)],
         faults=faults,
+        network=NETWORKS[spec.network],
         spare={first: 1} if spec.spare else None,
         symmetric=symmetric,
         drift=spec.drift,
@@ -189,6 +202,7 @@ def specs_of(bounds: tuple[int, int], classes: int, twins: int) -> st.SearchStra
         drift=st.sampled_from([0, 0, 1, 2]),
         crash=st.sampled_from(["", "", "stop", "recovery"]),
         spare=st.sampled_from([False, False, False, True]),
+        network=st.sampled_from(["bag", "bag", *NETWORKS]),
         fairness=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=2).map(tuple),
         properties=st.lists(properties, min_size=2, max_size=4).map(tuple),
     )

@@ -51,7 +51,8 @@ def refines(abstract: System, mapping: Callable[[Any], Any], *, name: str | None
     """A property: the System does only what an abstract System allows.
 
     `mapping` is a function of the view. It returns the processes of the abstract System, with the values of their fields
-    (one process, or a list). The abstract System has actions only: no messages, monitors, faults or spare slots.
+    (one process, or a list). The abstract System has actions only: no messages, monitors, faults, spare slots or
+    clocks.
 
     >>> from plait import Process, System, action, check
     >>> class Hours(Process):
@@ -95,6 +96,7 @@ def _check_abstract(made: Refinement) -> None:
         (abstract.monitors, "it has monitors"),
         (abstract.faults, "it has faults"),
         (any(abstract.spare.values()), "it has spare slots"),
+        (abstract.ticking, "it has clocks"),
     ):
         if given:
             raise ModelError(

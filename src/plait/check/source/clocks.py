@@ -147,7 +147,7 @@ def _functions(system: System) -> Iterator[tuple[str, types.FunctionType]]:
                 own = (item for item in base.__dict__.items() if item[0] != "__init__" or _is_written(item[1]))
                 found += [(f"{cls.__name__}.{name}", value) for name, value in own]
     properties = [*system.properties, *(prop for prop in (system.initially, system.within) if prop is not None)]
-    found += [(f"property {prop.name}", prop.predicate) for prop in properties]
+    found += [(f"property {prop.name}", getattr(prop, "mapping", prop.predicate)) for prop in properties]
     for label, value in found:
         value = getattr(value, "fget", None) or getattr(value, "__func__", value)
         if isinstance(value, types.FunctionType):
