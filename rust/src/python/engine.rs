@@ -1,7 +1,7 @@
 //! The Python classes of the engine: the transition relation of a system, and the searches on it.
 
-use crate::live::automaton::{Automaton, AutomatonNode};
-use crate::live::fairness::{Demand, Fairness};
+use crate::live::automaton::Automaton;
+use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
 use crate::live::product::Product;
 use crate::live::refinement::{Violation, violation};
@@ -572,43 +572,5 @@ impl Engine {
             table_bytes: table,
             memory_bytes: table + tables + self.model.values().bytes() + frontier * (width + 2) * 8,
         }
-    }
-}
-
-/// (nodes, initial nodes, number of acceptance sets); a node is (yes, no, next, accepting).
-impl FromPyObject<'_, '_> for Automaton {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Automaton> {
-        type Node = (u64, u64, Vec<u32>, u64);
-        let (nodes, initial, sets): (Vec<Node>, Vec<u32>, u32) = object.extract()?;
-        let node = |(yes, no, next, accepting): Node| AutomatonNode { yes, no, next, accepting };
-        Ok(Automaton { nodes: nodes.into_iter().map(node).collect(), initial, sets })
-    }
-}
-
-/// (per process its clocks, per process its urgent handlers, drift); a clock is its field, and whether it is durable.
-impl FromPyObject<'_, '_> for Time {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Time> {
-        let (clocks, urgent, drift) = object.extract()?;
-        Ok(Time { clocks, urgent, drift })
-    }
-}
-
-/// (what is assumed, handlers with their processes, how the content of messages begins if there is one for each message)
-impl FromPyObject<'_, '_> for Fairness {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Fairness> {
-        let (demand, handlers, messages): (String, _, _) = object.extract()?;
-        let demand = match demand.as_str() {
-            "weak" => Demand::Weak,
-            "strong" => Demand::Strong,
-            "loss" => Demand::FairLoss,
-            _ => return Err(PyValueError::new_err(format!("unknown fairness {demand:?}"))),
-        };
-        Ok(Fairness { demand, handlers, messages })
     }
 }
