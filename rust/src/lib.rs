@@ -28,11 +28,13 @@ mod _native {
     #[pymodule_export]
     use crate::python::canon::Codec;
     #[pymodule_export]
-    use crate::python::engine::{_test_hooks, Engine, Store, Transition};
+    use crate::python::engine::{_test_hooks, Engine, Transition};
     #[pymodule_export]
     use crate::python::machine::Machine;
     #[pymodule_export]
     use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport};
     #[pymodule_export]
     use crate::python::set_order::SetOrder;
+    #[pymodule_export]
+    use crate::python::store::Store;
 }

@@ -9,8 +9,8 @@ use _native::symmetry::audit::Evidence;
 use _native::symmetry::group::Group;
 use _native::symmetry::images::Images;
 use _native::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network, Observed,
-    Outcome, Parts, PropertyKind, Quantifier, RareEffects, Result, Shape, Status, Truth,
+    Armed, CellSet, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Network,
+    Observed, Outcome, Parts, PropertyKind, Quantifier, RareEffects, Result, Shape, Status, Truth,
 };
 use _native::system::successors::View;
 use _native::system::tables::Tables;
@@ -32,6 +32,8 @@ impl Counters {
     fn new(counters: usize, limit: u32, tell: bool, network: Network) -> Counters {
         let shape = Shape {
             processes: counters + usize::from(tell),
+            cells: 0,
+            handlers: vec![1; counters + usize::from(tell)],
             monitors: 0,
             network,
             capacity: None,
@@ -85,7 +87,7 @@ impl Model for Counters {
         Ok(Initial { processes: (0..self.shape.processes).map(|_| start()).collect(), monitors: vec![] })
     }
 
-    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
+    fn armed(&self, process: usize, local: LocalId, _: Option<u16>, _: &mut CellSet) -> Result<Vec<Armed>> {
         let is_counter = process < self.counters();
         Ok(if is_counter && self.number(local) < self.limit {
             vec![Armed::taking(0, 0)]
@@ -100,15 +102,21 @@ impl Model for Counters {
         Ok(vec![0])
     }
 
-    fn guards(&self, _: usize, _: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
+    fn guards(
+        &self,
+        _: usize,
+        _: LocalId,
+        questions: &[(u16, MessageId)],
+        _: &mut CellSet,
+    ) -> Result<Vec<Option<u32>>> {
         Ok(vec![Some(0); questions.len()])
     }
 
-    fn accepts(&self, _: usize, _: LocalId, _: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+    fn accepts(&self, _: usize, _: LocalId, _: u16, sets: &[Vec<MessageId>], _: &mut CellSet) -> Result<Vec<Truth>> {
         Ok(vec![Some(true); sets.len()])
     }
 
-    fn step(&self, process: usize, local: LocalId, _: u16, _: &[MessageId]) -> Result<Vec<Outcome>> {
+    fn step(&self, process: usize, local: LocalId, _: u16, _: &[MessageId], _: &mut CellSet) -> Result<Vec<Outcome>> {
         let tells = self.tell && process < self.counters();
         let sends =
             if tells { vec![(self.counters() as u16, self.values.message(process as u16, b""))] } else { vec![] };
@@ -120,7 +128,7 @@ impl Model for Counters {
         Ok(local)
     }
 
-    fn recover(&self, _: usize, _: LocalId) -> Result<Vec<Outcome>> {
+    fn recover(&self, _: usize, _: LocalId, _: &mut CellSet) -> Result<Vec<Outcome>> {
         Ok(vec![])
     }
 

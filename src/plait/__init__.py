@@ -32,6 +32,7 @@ from plait.model.process import Process, action, aux, durable, init, on, recover
 from plait.model.properties import Property, always, deadlock_free, final, reachable
 from plait.model.quorum import at_least, everyone, majority, some
 from plait.model.refinement import refines
+from plait.model.shared import Shared
 from plait.model.system import System
 from plait.model.tag import tagged
 from plait.model.temporal import (
@@ -70,6 +71,7 @@ __all__ = [
     "Process",
     "Property",
     "R",
+    "Shared",
     "System",
     "Trace",
     "TraceError",

@@ -55,6 +55,13 @@ class Codec:
     def learn(self, class_: type, /) -> None:
         """Make a class known, so that its values can be decoded before one of them was encoded."""
 
+    def refer(self, role: str, index: int, object_: object, /) -> None:
+        """Decode the id of a shared object to this object."""
+
+    @staticmethod
+    def joined(parts: Sequence[bytes], /) -> bytes:
+        """A local state from its parts, as `fields` returns them."""
+
     @staticmethod
     def fields(local: bytes) -> list[bytes]:
         """The parts of a local state: its status, and the content of each field."""
@@ -128,6 +135,9 @@ class Store:
     """The interned component values of one engine, by id."""
 
     def local(self, id: int, /) -> bytes: ...
+    def local_with_cells(self, id: int, cells: Sequence[int], /) -> bytes:
+        """A local state followed by the contents of cells: what a step depends on."""
+
     def monitor(self, id: int, /) -> bytes: ...
     def inbox(self, id: int, /) -> list[tuple[int, int, bytes]]:
         """Pending messages as (message id, sender, content)."""
@@ -309,6 +319,8 @@ class Engine:
         tabulation: object,
         *,
         processes: int,
+        cells: int,
+        handlers: Sequence[int],
         monitors: int,
         network: str,
         capacity: int | None,

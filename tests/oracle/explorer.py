@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plait import Property, System
 from plait.model.view import View
-from tests.oracle.relation import State, initial_states, make, make_message, successors
+from tests.oracle.relation import FIELDS, State, initial_states, make, make_message, successors
 from tests.oracle.relation import moves as leads_on
 
 
@@ -45,6 +45,7 @@ def explore(system: System, *, limit: float = math.inf, until: str | None = None
         terminal = state not in outside and not leads_on(system, state, moves)
         transitions += len(moves)
         ends += [state] if terminal else []
+        view = view_of(system, state)  # again: steps have used the shared objects
         for prop in properties:
             asked = terminal or prop.kind != "final"
             if asked and is_true(prop, view) == (prop.kind == "reachable"):
@@ -87,10 +88,12 @@ def is_true(prop: Property, view: View) -> bool:
 
 
 def view_of(system: System, state: State) -> View:
+    FIELDS.load(system, state)
     fields = functools.cache(lambda i: vars(make(system.classes[i], state.slots[i].fields)))
     return View(
         system,
         lambda i: (state.slots[i].status, fields(i)),  # type: ignore[arg-type, return-value]
         lambda i: tuple(make_message(system, entry) for entry in state.slots[i].inbox),
         lambda i: make(type(system.monitors[i]), state.monitors[i]),
+        cell=lambda i: FIELDS.values[system.cells[i]],
     )

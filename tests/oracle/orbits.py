@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from plait.kernel.pid import Pid
+from plait.model.shared import Shared
 from plait.model.system import System
 from tests.oracle.explorer import Exploration, evaluate
 from tests.oracle.relation import Frozen, Inbox, Slot, State, is_atom
@@ -38,6 +39,8 @@ def permutations(system: System) -> Iterator[Permutation]:
 
 def rename(frozen: Frozen, names: dict[Pid, Pid]) -> Frozen:
     kind, *content = frozen
+    if issubclass(kind, Shared):
+        return frozen
     if kind is Pid:
         return kind, names[content[0]]
     if is_atom(kind):
@@ -60,7 +63,8 @@ def image(system: System, state: State, permutation: Permutation) -> State:
     for slot, to in zip(state.slots, permutation, strict=True):
         slots[to] = slot._replace(fields=tuple(rename(f, names) for f in slot.fields), inbox=inbox(slot.inbox))
     monitors = tuple(tuple(rename(f, names) for f in fields) for fields in state.monitors)
-    return state._replace(slots=tuple(slots), monitors=monitors)
+    shared = tuple(tuple(rename(f, names) for f in fields) for fields in state.shared)
+    return state._replace(slots=tuple(slots), monitors=monitors, shared=shared)
 
 
 def orbits(system: System, truth: Exploration) -> Orbits:

@@ -14,9 +14,10 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from plait import Clock, Message, ModelError, Pid, Process, System
+from plait import Clock, Message, ModelError, Pid, Process, Shared, System
 from plait.model.process import Handler
 from plait.model.quorum import Quorum
+from plait.model.shared import reference
 from plait.model.system import plays
 
 Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its content
@@ -39,6 +40,7 @@ class State(NamedTuple):
     slots: tuple[Slot, ...]
     monitors: tuple[tuple[Frozen, ...], ...]
     budgets: tuple[float, ...]  # how many losses, duplications, and crashes of each fault may still happen
+    shared: tuple[tuple[Frozen, ...], ...] = ()  # the fields of shared objects
 
 
 class Transition(NamedTuple):
@@ -52,8 +54,34 @@ class Transition(NamedTuple):
     violates: str = "assertions"  # by a failure
 
 
+class Fields:
+    """The fields of shared objects in the state that user code sees at the moment: references lead here."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[Pid, str], Any] = {}
+
+    def load(self, system: System, state: State) -> None:
+        cells = zip(system.cells, (field for fields in state.shared for field in fields), strict=True)
+        self.values = {cell: thaw(field) for cell, field in cells}
+
+    def frozen(self, system: System) -> tuple[tuple[Frozen, ...], ...]:
+        ids = [shared.__dict__["_id"] for shared in system.shared]
+        return tuple(tuple(freeze(v) for cell, v in self.values.items() if cell[0] == pid) for pid in ids)
+
+    def read(self, shared: Pid, name: str) -> Any:
+        return self.values[shared, name]
+
+    def write(self, shared: Pid, name: str, value: Any) -> None:
+        self.values[shared, name] = value
+
+
+FIELDS = Fields()
+
+
 def freeze(value: Any) -> Frozen:
     kind = type(value)
+    if isinstance(value, Shared):
+        return kind, value.__dict__["_id"]
     if is_atom(kind):
         return kind, plain(value)
     if isinstance(value, list | tuple):
@@ -90,6 +118,8 @@ def plain(value: Any) -> Any:
 def thaw(frozen: Frozen) -> Any:
     """A fresh value: nothing in it is shared with any other state."""
     kind = frozen[0]
+    if issubclass(kind, Shared):
+        return reference(kind, frozen[1], FIELDS)
     if kind in CONTAINERS:
         return kind(thaw_each(frozen[1:]))
     if is_atom(kind):
@@ -133,6 +163,7 @@ def make(cls: Any, fields: tuple[Frozen, ...], **more: Any) -> Any:
 
 
 def make_process(system: System, state: State, index: int, **more: Any) -> Any:
+    FIELDS.load(system, state)
     return make(system.classes[index], state.slots[index].fields, _id=system.pids[index], **more)
 
 
@@ -212,6 +243,7 @@ def execute(
         for entry in () if keeps(system) else consumed:
             inbox.remove(entry)
         after = edit(state, index, fields=freeze_fields(process), inbox=tuple(inbox))
+        after = after._replace(shared=FIELDS.frozen(system))
         for slot, newborn in spawned.items():
             after = edit(after, slot, status="up", fields=freeze_fields(newborn))
         possible, network = True, system.network
@@ -245,6 +277,7 @@ def initial_states(system: System) -> list[State]:
         (*(Slot("up", freeze_fields(p)) for p in system.processes), *[Slot("unborn")] * spares),
         tuple(map(freeze_fields, system.monitors)),
         (losses, network.duplications or 0, *(f.budget for f in system.faults)),
+        tuple(map(freeze_fields, system.shared)),
     )
     states = [state]
     for index, process in enumerate(system.processes):

@@ -61,6 +61,10 @@ def agrees(system: System, state: State | None, trace: Trace, snapshot: Snapshot
         observed = {name: value for name, value in data.items() if name != "#type"}
         if shown(observed) != shown({n: to_data(v) for n, v in vars(make(type(monitor), values)).items()}):
             return False
+    cells = dict(zip(system.cells, (field for fields in state.shared for field in fields), strict=True))
+    for (shared, name), value in cells.items():
+        if shown(snapshot.fields[repr(shared)][name]) != shown(to_data(thaw(value))):
+            return False
     limits = (system.network.losses, system.network.duplications, *(fault.budget for fault in system.faults))
     budgets = [left for left, limit in zip(state.budgets, limits, strict=True) if limit is not None]
     return list(snapshot.budgets.values()) == budgets

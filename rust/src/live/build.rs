@@ -283,7 +283,8 @@ impl<'v, 't> Worker<'v, 't> {
             let control = round.labelling.control;
             if !is_within(view, control, state, changes, |p| control.record(Finding::of_state(p, fingerprint)))? {
                 output.outside.push(number);
-                control.note_outside(view.tables, Some((round.graph.component(parent, via.process as usize), via)));
+                let node = view.situated(&round.graph.state(parent), via.process as usize)?;
+                control.note_outside(view.tables, Some((node, via)));
             }
             output.new.push(number);
             output.fingerprints.push(fingerprint);
@@ -304,7 +305,10 @@ impl<'v, 't> Worker<'v, 't> {
         let fingerprint = round.frontier.fingerprint(id);
         let summary = edges(self.view, &self.state, fingerprint, processes, |successor| successors.push(successor))?;
         // What leaves its own process as it is may be silent elsewhere, in a state that is left out.
-        let stays = successors.iter().any(|successor| self.view.stays(&self.state, successor.via));
+        let mut stays = false;
+        for successor in &successors {
+            stays |= self.view.stays(&self.state, successor.via)?;
+        }
         self.output.silent |= summary.silent || stays;
         let session = round.numbering.session(0, 0)?;
         let later = |fingerprint: u64| session.number(fingerprint).is_none_or(|known| known as usize > id);

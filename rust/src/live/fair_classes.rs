@@ -109,7 +109,7 @@ impl<'a> FairClasses<'a> {
 
     /// The classes that are enabled in a state, each with the numbers of the edges that are steps of it.
     pub fn list(&mut self, view: &mut View, graph: &Graph, id: StateId, found: &mut Vec<(ClassId, u32)>) -> Result<()> {
-        self.list_of(view, graph, id, 0..view.processes, found)
+        self.list_of(view, graph, id, 0..view.movers, found)
     }
 
     /// The same for the steps of some processes; those of others may be among them.
@@ -124,6 +124,9 @@ impl<'a> FairClasses<'a> {
         found.clear();
         if self.none() {
             return Ok(());
+        }
+        if view.movers < view.processes {
+            return self.whole(view, graph, id, found); // What a process offers depends on cells, too.
         }
         let (mut first, edges_of) = (0, graph.taken(id));
         for process in 0..processes.end {
@@ -170,7 +173,7 @@ impl<'a> FairClasses<'a> {
                 true => LEFT_OUT,
             };
             next += u32::from(edge == next);
-            let node = graph.component(id, via.process as usize);
+            let node = view.situated(&state, via.process as usize)?;
             self.classes(view, node, via, moves, |class| found.push((class, edge)))?;
         }
         Ok(())

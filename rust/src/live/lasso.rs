@@ -55,8 +55,7 @@ impl Run {
     fn follow(&mut self, view: &mut View, graph: &Graph, path: &[(StateId, u32)]) -> Result<()> {
         for &(from, edge) in path {
             let via = graph.transition_refs(view, from)?[edge as usize];
-            let transitions = view.tables.transitions(graph.component(from, via.process as usize))?;
-            let wanted = view.tables.details(&transitions[via.index as usize]);
+            let wanted = view.tables.details(&view.transition(&graph.state(from), via)?);
             let tables = view.tables;
             let there = view.fingerprint(&graph.state(graph.targets(from)[edge as usize]));
             let shape = view.tables.model.shape();

@@ -2,6 +2,7 @@
 
 use crate::por::effects::{Effects, KnownEffects, Label, Tag};
 use crate::por::footprint::Footprint;
+use crate::system::expander::RECOVERY;
 use crate::system::model::{Network, Shape, monitor_bit};
 use crate::system::reads::ReadSet;
 use crate::system::successors::bit;
@@ -65,6 +66,13 @@ pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class,
         for seen in labels.iter().filter_map(|label| known.by_label.get(label)) {
             effects.join(seen);
         }
+        let handler = match tag {
+            Tag::Step(handler) => Some(handler),
+            Tag::Recover => Some(RECOVERY),
+            Tag::Crash(_) | Tag::Lose | Tag::Duplicate => None,
+        };
+        let read = handler.and_then(|handler| known.reads.get(&(process, handler)));
+        effects.expects.extend(read.into_iter().flatten());
         let budget = budget(shape, tag);
         let from = match tag {
             Tag::Step(handler) => known.senders.get(&(process, handler)).map_or(0, bits),
@@ -75,7 +83,9 @@ pub fn classes(known: &KnownEffects, shape: &Shape, split: Split) -> Vec<(Class,
         let footprint = footprint(shape, tag, budget, &effects, from);
         classes.push((Class { process, tag, senders, budget, effects, footprint }, labels));
     };
-    for process in 0..shape.processes as u16 {
+    // Guards of split classes are evaluated apart from a state (`guards`), so without cells.
+    let split = if shape.cells > 0 { Split::None } else { split };
+    for process in 0..shape.movers() as u16 {
         for &(_, handler) in handlers.range((process, 0)..=(process, u16::MAX)) {
             let tag = Tag::Step(handler);
             let seen: Vec<Label> =

@@ -4,7 +4,7 @@
 //! it ends and has added none, the effects were complete for all its transitions, and the reduction was sound. Otherwise it
 //! runs again. `docs/internals/reductions/por.md` has the proof.
 
-use crate::system::model::{Armed, LocalId, MessageId};
+use crate::system::model::{Armed, CellSet, LocalId, MessageId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,9 +38,9 @@ pub struct Effects {
     /// Fields that they changed, as bits.
     pub altered: u64,
     pub announces: bool,
-    /// Slots that they filled.
+    /// Slots that they filled, and cells that they wrote.
     pub spawns: BTreeSet<u16>,
-    /// Slots that they expected to be free or taken.
+    /// Slots that they expected to be free or taken. (Of a class also the cells that it reads.)
     pub expects: BTreeSet<u16>,
     /// They sent to a process that had sent nothing of what they consumed.
     pub initiates: bool,
@@ -74,6 +74,8 @@ pub struct KnownEffects {
     pub varying: BTreeSet<(u16, u16)>,
     /// The processes that send what each handler takes.
     pub senders: BTreeMap<(u16, u16), BTreeSet<u16>>,
+    /// The positions of cells that each handler was seen to read, enabled or not.
+    pub reads: BTreeMap<(u16, u16), BTreeSet<u16>>,
     /// Grows with everything above.
     pub version: u64,
     /// Steps that change the local state of a process.
@@ -108,6 +110,12 @@ impl KnownEffects {
         if self.senders.entry(handler).or_default().insert(sender) {
             self.version += 1;
         }
+    }
+
+    pub fn note_reads(&mut self, handler: (u16, u16), cells: impl Iterator<Item = usize>) {
+        let known = self.reads.entry(handler).or_default();
+        let news = cells.filter(|&cell| known.insert(cell as u16)).count();
+        self.version += u64::from(news > 0);
     }
 
     pub fn note_move(&mut self, process: u16, before: LocalId, after: LocalId) {
@@ -186,6 +194,8 @@ pub struct Profile {
     pub armed: Vec<Armed>,
     /// In order.
     pub mail: Vec<Mail>,
+    /// By handler, the cells that decide which transitions it has here.
+    pub reads: Vec<(u16, CellSet)>,
 }
 
 /// That a message is pending.

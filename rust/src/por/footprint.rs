@@ -2,12 +2,14 @@
 //! reductions use it: stubborn sets for classes of transitions (`stubborn`), and dynamic partial-order reduction for single
 //! transitions (`search::dpor`).
 //!
-//! A transition reads and writes the local state and the inbox of its own process. So transitions of one process never
+//! A transition reads and writes the local state and the inbox of its own process. It may read and write cells; it reads all cells
+//! on which the transitions of its process depend in that state. So transitions of one process never
 //! commute. Transitions of different processes commute except where they meet outside their processes:
 //!
 //! - both announce events, and monitors observe these in order;
 //! - both take one from the same budget;
 //! - one fills a spare slot that the other fills, or expects to be free or taken, or whose process the other belongs to;
+//! - one writes a cell that the other reads or writes;
 //! - one loses a message and the other sends to the same inbox, where the order of the two matters;
 //! - one makes room in a channel with a capacity, and the other sends to this channel.
 //!
@@ -21,9 +23,9 @@ use crate::system::successors::bit;
 pub struct Footprint {
     /// Processes that the transition sends to.
     pub sends: u64,
-    /// Spare slots that it fills.
+    /// Spare slots that it fills, and cells that it writes.
     pub spawns: u64,
-    /// Spare slots that it expects to be free or taken.
+    /// Spare slots that it expects to be free or taken, and cells that it reads.
     pub expects: u64,
     pub budgets: u64,
     pub announces: bool,

@@ -36,7 +36,7 @@ impl Relations {
             let questions: Vec<(u16, MessageId)> = messages.iter().map(|&message| (handler, message)).collect();
             for local in locals {
                 let _filling = tables.fill();
-                if tables.model.guards(process as usize, local, &questions)?.contains(&Some(RAISED)) {
+                if tables.model.guards(process as usize, local, &questions, &mut 0)?.contains(&Some(RAISED)) {
                     return Ok(Some("a guard of a quorum transition may raise in a state that it leaves out".into()));
                 }
             }

@@ -3,7 +3,7 @@
 use crate::por::effects::{Effects, KnownEffects, Label, Mail, Profile, Tag};
 use crate::system::expander::Expander;
 use crate::system::inbox;
-use crate::system::model::{Armed, LocalId, Network, RAISED, Result, Status};
+use crate::system::model::{Armed, LocalId, MessageId, Network, Result, Status};
 use crate::system::tables::{Details, Kind, NO_BUDGET, Node, NodeId, ReductionTables, Tables, Transition};
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ impl Tables {
         }
         let transitions = self.transitions(node)?;
         let _filling = self.fill();
-        let profile = Expander { tables: self, node }.profile(transitions)?;
+        let (base, cells) = self.without_cells(node);
+        let profile = Expander::new(self, base, &cells).profile(transitions)?;
         let mut tables = self.reductions.lock();
         if let Some(found) = known(&tables) {
             return Ok(found);
@@ -64,10 +65,8 @@ impl Expander<'_> {
             let sender = model.sender(message);
             for &handler in self.handlers(node.process, message)?.iter() {
                 tables.known_effects.lock().note_sender((node.process, handler), sender);
-                let guard = tables.answers.guards.get(&(node.process, node.local, handler, message));
-                let accepted = guard.is_some_and(|group| group.is_some_and(|group| group != RAISED))
-                    && armed.iter().any(|a| a.handler == handler)
-                    && deliverable.contains(&message);
+                let asked = armed.iter().any(|a| a.handler == handler && a.least > 0) && deliverable.contains(&message);
+                let accepted = asked && self.guard(node.process, node.local, handler, message)? == Some(true);
                 profile.mail.push(Mail { handler, sender, accepted });
             }
         }
@@ -81,9 +80,31 @@ impl Expander<'_> {
             tables.known_effects.lock().note(&label, effects);
             profile.enabled.push(label);
         }
+        if !self.cells.is_empty() {
+            self.read_again(node, &armed, pending)?;
+            profile.reads = self.read_by_handler();
+            for &(handler, cells) in &profile.reads {
+                let positions = model.shape().positions(cells);
+                tables.known_effects.lock().note_reads((node.process, handler), positions);
+            }
+        }
         profile.enabled.sort_unstable();
         profile.enabled.dedup();
         Ok(profile)
+    }
+
+    /// Ask everything again that decides which transitions the node has: to learn which cells that reads.
+    fn read_again(&self, node: Node, armed: &[Armed], pending: &[MessageId]) -> Result<()> {
+        let candidates = self.candidates(node.process, node.local, armed, &self.deliverable(pending, armed))?;
+        for &armed in armed {
+            self.consumable(node.process, node.local, armed, &candidates, |consumed| {
+                self.step(node.process, node.local, armed.handler, consumed).map(|_| ())
+            })?;
+        }
+        if node.status == Status::Down {
+            self.recover(node.process, node.local)?;
+        }
+        Ok(())
     }
 
     fn label(&self, process: u16, details: &Details) -> Label {
@@ -105,8 +126,9 @@ impl Expander<'_> {
         let (tables, model) = (self.tables, &*self.tables.model);
         let shape = model.shape();
         let after = tables.node(transition.target);
+        let births = || details.spawns().iter().filter(|&&(slot, _)| (slot as usize) < shape.movers());
         let mut effects = Effects {
-            altered: if details.spawns().is_empty() { transition.altered } else { u64::MAX },
+            altered: if births().next().is_none() { transition.altered } else { u64::MAX },
             announces: shape.monitors > 0 && !details.events().is_empty(),
             ..Effects::default()
         };
@@ -119,10 +141,11 @@ impl Expander<'_> {
             let fresh = now.iter().filter(|a| before.iter().all(|b| b.handler != a.handler));
             effects.arms.extend(fresh.map(|a| (process, a.handler)));
         };
-        if details.failure().is_none() {
+        // What is armed after a step may depend on cells: then there is a rule of its own (`Relations::freeing`).
+        if details.failure().is_none() && shape.cells == 0 {
             arms(node.process, &self.armed_in(node.process, after.local)?, armed);
         }
-        for &(slot, local) in details.spawns() {
+        for &(slot, local) in births().filter(|_| shape.cells == 0) {
             arms(slot, &self.armed_in(slot, local)?, &[]);
         }
         effects.spawns.extend(details.spawns().iter().map(|&(slot, _)| slot));

@@ -4,7 +4,7 @@ use crate::por::class_set::{ClassSet, MOST_CLASSES};
 use crate::por::classes::{Class, Split, classes};
 use crate::por::effects::{KnownEffects, Label, Profile, Tag};
 use crate::search::control::Control;
-use crate::system::model::{Network, Shape};
+use crate::system::model::{Network, Shape, cell_bit};
 use crate::system::reads::ReadSets;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -30,6 +30,7 @@ pub struct Rules {
     pub visibility: bool,
     pub proviso: bool,
     pub bounds: bool,
+    pub cells: bool,
     /// For properties of whole runs: a set with a visible class that is enabled is no reduction (instead of rule 4).
     pub strict: bool,
 }
@@ -44,6 +45,7 @@ impl Rules {
             visibility: keeps("visibility"),
             proviso: keeps("proviso"),
             bounds: keeps("bounds"),
+            cells: keeps("cells"),
             strict: false,
         }
     }
@@ -63,6 +65,8 @@ pub struct Relations {
     mailers: Vec<ClassSet>,
     /// Per process: classes that may spawn it.
     fillers: Vec<ClassSet>,
+    /// Per cell: classes that may write it; its position is the first of cells and its number.
+    writers: Vec<ClassSet>,
     /// Per handler: classes that may make its local condition true.
     arming: FxHashMap<(u16, u16), ClassSet>,
     varying: BTreeSet<(u16, u16)>,
@@ -135,7 +139,13 @@ impl Relations {
         };
         let mailers = per_process(&|class, p| class.effects.reaches.contains(&p));
         let fillers = per_process(&|class, p| class.effects.spawns.contains(&p) || class.effects.expects.contains(&p));
-        let partners = classes.iter().map(|class| all(&|other| class.depends_on(other))).collect();
+        let first_cell = shape.movers() as u16;
+        let writers = (first_cell..shape.processes as u16).map(|p| all(&|class| class.effects.spawns.contains(&p)));
+        let writers = writers.collect();
+        let partners = classes
+            .iter()
+            .map(|class| all(&|other| class.depends_on(other) && (rules.cells || shape.cells == 0)))
+            .collect();
         let visible =
             if rules.visibility { all(&|class| class.is_visible(read_sets.visible)) } else { ClassSet::default() };
         let bounding =
@@ -147,6 +157,7 @@ impl Relations {
             feeders,
             mailers,
             fillers,
+            writers,
             arming,
             varying: known.varying.clone(),
             selective: known
@@ -258,6 +269,18 @@ impl Relations {
         set
     }
 
+    /// In a system with cells, the classes one of which must happen before a handler can be armed that is not, or its guard can
+    /// accept what it does not accept: they change the local state, or a cell on which this depends here.
+    fn freeing(&self, handler: u16, profile: &Profile) -> ClassSet {
+        if self.writers.is_empty() || !self.rules.cells {
+            return ClassSet::default();
+        }
+        let process = profile.process as usize;
+        let read = profile.reads.iter().filter(|(of, _)| *of == handler).fold(0, |all, (_, read)| all | read);
+        let writers = self.writers.iter().enumerate().filter(|(cell, _)| read & cell_bit(*cell) != 0);
+        writers.fold(self.of_process[process].with(self.fillers[process]), |set, (_, writers)| set.with(*writers))
+    }
+
     /// Rule 3: necessary enabling sets to choose from. Each says: before this class is enabled, one of these must happen.
     fn enabling_sets(&self, class: &Class, profile: &Profile) -> Vec<ClassSet> {
         if !self.rules.enabling {
@@ -271,11 +294,12 @@ impl Relations {
             }];
         };
         let key = (class.process, handler);
+        let freeing = self.freeing(handler, profile);
         let mail = || profile.mail.iter().filter(|mail| mail.handler == handler);
         let is_armed = profile.armed.iter().any(|armed| armed.handler == handler);
         let mut sets = Vec::new();
         if !is_armed {
-            sets.push(self.arming.get(&key).copied().unwrap_or_default());
+            sets.push(self.arming.get(&key).copied().unwrap_or_default().with(freeing));
         }
         let takes = !self.actions.contains(&key);
         let varies = self.varying.contains(&key) || self.selective.contains(&key);
@@ -290,7 +314,7 @@ impl Relations {
                     if of_sender().next().is_none() {
                         sets.push(from);
                     } else if !accepted {
-                        sets.push(from.with(own).with(self.fillers[class.process as usize]));
+                        sets.push(from.with(own).with(self.fillers[class.process as usize]).with(freeing));
                     }
                 }
             }
@@ -306,7 +330,8 @@ impl Relations {
             }
         }
         if sets.is_empty() {
-            sets.push(own.with(self.feeders(key, None)).with(self.arming.get(&key).copied().unwrap_or_default()));
+            let arming = self.arming.get(&key).copied().unwrap_or_default();
+            sets.push(own.with(self.feeders(key, None)).with(arming).with(freeing));
         }
         sets
     }

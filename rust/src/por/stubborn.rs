@@ -10,7 +10,7 @@
 //!
 //! 1. T has an enabled class with a step that does not fail (if there is one in the state).
 //! 2. For an enabled class in T, T has: the classes of its process (*own*), those that may send it more messages (*enabling*),
-//!    and those of other processes that share a monitor, a budget or a spare slot with it.
+//!    and those of other processes that share a monitor, a budget, a spare slot or a cell with it.
 //! 3. For a disabled class in T, T has all classes of one necessary enabling set (*enabling*): before the class can become
 //!    enabled, one of them must happen. If the guard accepts all pending messages, this is a message, but for a handler that
 //!    chooses among sets (*sets*).
@@ -23,6 +23,7 @@ use crate::por::effects::Tag;
 use crate::por::relations::{Need, Relations, Seeds, Situation};
 use crate::system::hash;
 use crate::system::model::{Result, Shape};
+use crate::system::situated::Situated;
 use crate::system::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub struct Stubborn {
     ids: FxHashMap<Situation, u32>,
     /// Situation of each profile, and its hash. (By the address of what the tables share and keep.)
     of_profile: FxHashMap<usize, (u32, u64)>,
-    /// The same of each node; `u32::MAX` for those not met yet.
+    situated: Situated,
+    /// The same of each situated node; `u32::MAX` for those not met yet.
     of_node: Vec<(u32, u64)>,
     /// By the situations of a state's nodes, and which budgets are left.
     known: FxHashMap<u64, u64>,
@@ -52,9 +54,10 @@ impl Stubborn {
             situations: Vec::new(),
             ids: FxHashMap::default(),
             of_profile: FxHashMap::default(),
+            situated: Situated::new(shape),
             of_node: Vec::new(),
             known: FxHashMap::default(),
-            processes: shape.processes,
+            processes: shape.movers(),
             budgets: shape.processes + shape.monitors..shape.width(),
         }
     }
@@ -70,7 +73,8 @@ impl Stubborn {
     #[inline]
     pub fn processes(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
         let mut key = 0u64;
-        for &node in &state[..self.processes] {
+        for process in 0..self.processes {
+            let node = self.situated.node(tables, state, process)?;
             key = key.wrapping_add(match self.of_node.get(node as usize) {
                 Some(&(id, hash)) if id != u32::MAX => hash,
                 _ => self.meet(tables, node)?,
@@ -82,7 +86,7 @@ impl Stubborn {
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let found = self.find(state);
+        let found = self.find(tables, state)?;
         self.known.insert(key, found);
         Ok(found)
     }
@@ -107,9 +111,11 @@ impl Stubborn {
 
     /// The stubborn set of a state all of whose nodes were met.
     #[cold]
-    fn find(&self, state: &[u32]) -> u64 {
+    fn find(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
+        let nodes = (0..self.processes).map(|process| self.situated.node(tables, state, process));
+        let nodes: Vec<NodeId> = nodes.collect::<Result<_>>()?;
         let situation = |&node: &u32| &self.situations[self.of_node[node as usize].0 as usize];
-        let situations: Vec<&Situation> = state[..self.processes].iter().map(situation).collect();
+        let situations: Vec<&Situation> = nodes.iter().map(situation).collect();
         let left = state[self.budgets.clone()].iter().enumerate();
         let left = left.fold(0, |bits, (budget, &left)| bits | u32::from(left > 0) << (budget % 32));
         let enabled = situations.iter().fold(ClassSet::default(), |set, situation| set.with(situation.enabled));
@@ -130,13 +136,13 @@ impl Stubborn {
             let set = here.processes(closed);
             // Where one process has all transitions, there is nothing to gain, and nothing lost.
             if set.count_ones() == 1 {
-                return set;
+                return Ok(set);
             }
             if here.transitions(set) < all && set.count_ones() < fewest.count_ones() {
                 fewest = set;
             }
         }
-        fewest
+        Ok(fewest)
     }
 }
 

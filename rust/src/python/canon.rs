@@ -83,6 +83,21 @@ impl Codec {
         self.factory(class_).map(|_| ())
     }
 
+    /// Decode the id of a shared object to this object.
+    #[pyo3(signature = (role, index, object_, /))]
+    fn refer(&self, role: String, index: u64, object_: Py<PyAny>) {
+        self.pids.lock().entry(role).or_default().insert(index, object_);
+    }
+
+    /// A local state from its parts.
+    #[staticmethod]
+    #[pyo3(signature = (parts, /))]
+    fn joined<'py>(py: Python<'py>, parts: Vec<Vec<u8>>) -> Bound<'py, PyBytes> {
+        let mut local = parts[0].clone();
+        encoding::tuple(parts[1..].iter().map(Vec::as_slice), &mut local);
+        PyBytes::new(py, &local)
+    }
+
     /// The parts of a local state: its status, and the content of each field.
     #[staticmethod]
     fn fields<'py>(py: Python<'py>, local: &[u8]) -> Vec<Bound<'py, PyBytes>> {
@@ -293,6 +308,19 @@ impl Encoder<'_> {
                 let index: u64 = value.getattr(intern!(py, "index"))?.extract()?;
                 self.bytes(b'P', role.as_bytes());
                 self.number(index);
+            }
+            ClassKind::Shared => {
+                // A state has a reference to it.
+                let id = value.getattr_opt(intern!(py, "_id"))?.ok_or_else(|| {
+                    PyTypeError::new_err((
+                        format!(
+                            "{} is not a shared object of the System",
+                            value.repr().map_or_else(|_| class.name.clone(), |r| r.to_string())
+                        ),
+                        "make it before the System, and hold it in a field of a process",
+                    ))
+                })?;
+                return self.instance(&id);
             }
             ClassKind::Enum => {
                 class.nothing_else(value)?;

@@ -13,6 +13,8 @@ const IMMUTABLE_TYPE: u64 = 1 << 8;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ClassKind {
     Pid,
+    /// A shared object.
+    Shared,
     Enum,
     Dataclass,
     NamedTuple,
@@ -62,6 +64,8 @@ impl Class {
         };
         let (kind, fields) = if class.is(pid) {
             (ClassKind::Pid, Vec::new())
+        } else if class.hasattr("__plait_shared__")? {
+            (ClassKind::Shared, Vec::new())
         } else if class.is_subclass(enum_base)? {
             (ClassKind::Enum, Vec::new())
         } else if class.is_subclass_of::<PyTuple>()? && class.hasattr("_fields")? {

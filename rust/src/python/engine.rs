@@ -12,6 +12,7 @@ use crate::python::native::NativeModel;
 use crate::python::native_shape::NativeShape;
 use crate::python::options::SearchOptions;
 use crate::python::report::{Counters, Failure, LivenessReport, SearchReport, raised};
+use crate::python::store::{Store, message};
 use crate::search::control::Control;
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
@@ -36,43 +37,6 @@ type StemAndCycle = (Vec<u32>, Vec<Step>, Vec<Step>);
 
 /// How long a search that is to end waits for user code to return.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The interned component values of one engine, by id.
-#[pyclass(frozen, module = "plait._native")]
-pub struct Store {
-    model: Arc<PyModel>,
-    tables: Arc<Tables>,
-}
-
-#[pymethods]
-impl Store {
-    #[pyo3(signature = (id, /))]
-    fn local<'py>(&self, py: Python<'py>, id: u32) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.model.values().local_content(id))
-    }
-
-    #[pyo3(signature = (id, /))]
-    fn monitor<'py>(&self, py: Python<'py>, id: u32) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.model.values().monitor_content(id))
-    }
-
-    /// Pending messages as (message id, sender, content).
-    #[pyo3(signature = (id, /))]
-    fn inbox<'py>(&self, py: Python<'py>, id: u32) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
-        self.tables.inbox(id).iter().map(|&m| message(py, self.model.values(), m)).collect()
-    }
-
-    /// A sample of the local states with their inboxes, in the order in which they were met: number, process, local state, inbox.
-    fn sample(&self) -> Vec<(u32, u16, u32, u32)> {
-        let node =
-            |&id: &u32| (id, self.tables.node(id).process, self.tables.node(id).local, self.tables.node(id).inbox);
-        self.tables.sample.lock().iter().map(node).collect()
-    }
-}
-
-fn message<'py>(py: Python<'py>, values: &Values, id: u32) -> (u32, u16, Bound<'py, PyBytes>) {
-    (id, values.sender(id), PyBytes::new(py, values.message_content(id)))
-}
 
 /// One transition out of a state: who did what, and the state after it.
 #[pyclass(frozen, module = "plait._native")]
@@ -147,7 +111,8 @@ impl Transition {
 
     #[getter]
     fn spawned(&self) -> Vec<u16> {
-        self.details().spawns().iter().map(|&(slot, _)| slot).collect()
+        let movers = self.tables.model.shape().movers();
+        self.details().spawns().iter().map(|&(slot, _)| slot).filter(|&slot| (slot as usize) < movers).collect()
     }
 
     /// Whether it is a violation (a failed assertion, an exception) or an error of the model, and what happened.
@@ -180,11 +145,13 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (tabulation, *, processes, monitors, network, capacity, drops, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, clocks = None, native = None))]
+    #[pyo3(signature = (tabulation, *, processes, cells, handlers, monitors, network, capacity, drops, lossy, losses, duplications, faults, returning, properties, history, symmetry, rotations, pids, clocks = None, native = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
     fn new(
         tabulation: Py<PyAny>,
         processes: usize,
+        cells: usize,
+        handlers: Vec<u16>,
         monitors: usize,
         network: &str,
         capacity: Option<usize>,
@@ -213,7 +180,7 @@ impl Engine {
         let faults = faults
             .into_iter()
             .map(|(members, budget, recovers)| {
-                let may_crash = (0..processes).map(|p| members.contains(&p)).collect();
+                let may_crash = (0..processes + cells).map(|p| members.contains(&p)).collect();
                 CrashFault { may_crash, budget, recovers }
             })
             .collect();
@@ -232,9 +199,11 @@ impl Engine {
         let quantifiers = vec![Quantifier::default(); properties.len()];
         let none = symmetry.is_empty() && rotations.is_empty();
         let listed = if TestHooks::current().leaves_out("listing") { 0 } else { LISTED };
-        let group = if none { Group::default() } else { Group::new(processes, &symmetry, &rotations, listed) };
+        let group = if none { Group::default() } else { Group::new(processes + cells, &symmetry, &rotations, listed) };
         let shape = Shape {
-            processes,
+            processes: processes + cells,
+            cells,
+            handlers,
             monitors,
             network,
             capacity: capacity.map(|most| Capacity { most, drops }),
@@ -474,7 +443,7 @@ impl Engine {
         let chosen = relations
             .map_or(Ok(ALL), |relations| py.detach(|| Stubborn::new(relations, shape).processes(&self.tables, &state)));
         let chosen = chosen.map_err(raised)?;
-        Ok((0..shape.processes).filter(|process| chosen >> (process % 64) & 1 == 1).collect())
+        Ok((0..shape.movers()).filter(|process| chosen >> (process % 64) & 1 == 1).collect())
     }
 
     /// Fingerprints of all states that the last search visited.

@@ -8,11 +8,12 @@ use crate::python::report::Failure;
 use crate::symmetry::audit::Evidence;
 use crate::symmetry::images::Images;
 use crate::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Observed, Outcome,
-    Parts, RAISED, RareEffects, Result, Shape, Stopped, Truth,
+    Armed, CellSet, Component, Evaluation, EventId, Fault, Initial, LocalId, MessageId, Model, MonitorId, Observed,
+    Outcome, Parts, RAISED, RareEffects, Result, Shape, Stopped, Truth, Unseen,
 };
 use crate::system::values::Values;
 use parking_lot::Mutex;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::cell::Cell;
@@ -91,15 +92,36 @@ impl PyModel {
         });
     }
 
+    /// Ask about a local state with cells, and add the cells that the answer depends on.
+    fn ask_reading<R>(
+        &self,
+        read: &mut CellSet,
+        question: impl FnOnce(Python, &Bound<PyAny>) -> PyResult<R>,
+    ) -> Result<R> {
+        self.ask(|py, tabulation| {
+            if self.shape.cells == 0 {
+                return question(py, tabulation);
+            }
+            tabulation.setattr(intern!(py, "cells_read"), 0)?;
+            let answer = question(py, tabulation)?;
+            *read |= tabulation.getattr(intern!(py, "cells_read"))?.extract::<CellSet>()?;
+            Ok(answer)
+        })
+    }
+
     fn ask<R>(&self, question: impl FnOnce(Python, &Bound<PyAny>) -> PyResult<R>) -> Result<R> {
         if self.silent.load(Relaxed) && !INSISTS.get() {
             return Err(Stopped(None).into());
         }
         self.calls.fetch_add(1, Relaxed);
         let _asking = self.asking.lock();
-        let answer = Python::attach(|py| question(py, self.tabulation.bind(py)));
-        answer
-            .map_err(|error| if self.silent.load(Relaxed) { Stopped(Some(error.into())).into() } else { error.into() })
+        Python::attach(|py| {
+            question(py, self.tabulation.bind(py)).map_err(|error| match () {
+                () if self.silent.load(Relaxed) => Stopped(Some(error.into())).into(),
+                () if error.get_type(py).name().is_ok_and(|name| name == "UnseenError") => Unseen.into(),
+                () => error.into(),
+            })
+        })
     }
 
     fn local<'py>(&self, py: Python<'py>, id: LocalId) -> Bound<'py, PyBytes> {
@@ -178,9 +200,9 @@ impl Model for PyModel {
         })
     }
 
-    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
-        self.ask(|py, tabulation| {
-            let answer = tabulation.call_method1("armed", (process, self.local(py, local)))?;
+    fn armed(&self, process: usize, local: LocalId, only: Option<u16>, read: &mut CellSet) -> Result<Vec<Armed>> {
+        self.ask_reading(read, |py, tabulation| {
+            let answer = tabulation.call_method1("armed", (process, self.local(py, local), only))?;
             let armed: Vec<(u16, u16, u16, bool, bool)> = answer.extract()?;
             let made = |(handler, least, most, distinct, accepts)| Armed { handler, least, most, distinct, accepts };
             Ok(armed.into_iter().map(made).collect())
@@ -194,8 +216,14 @@ impl Model for PyModel {
         })
     }
 
-    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
-        self.ask(|py, tabulation| {
+    fn guards(
+        &self,
+        process: usize,
+        local: LocalId,
+        questions: &[(u16, MessageId)],
+        read: &mut CellSet,
+    ) -> Result<Vec<Option<u32>>> {
+        self.ask_reading(read, |py, tabulation| {
             let question = |&(handler, message): &(u16, MessageId)| (handler, self.message(py, message));
             let asked: Vec<_> = questions.iter().map(question).collect();
             let answer = tabulation.call_method1("guards", (process, self.local(py, local), asked))?;
@@ -209,8 +237,15 @@ impl Model for PyModel {
         })
     }
 
-    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
-        self.ask(|py, tabulation| {
+    fn accepts(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        sets: &[Vec<MessageId>],
+        read: &mut CellSet,
+    ) -> Result<Vec<Truth>> {
+        self.ask_reading(read, |py, tabulation| {
             let set = |set: &Vec<MessageId>| set.iter().map(|&m| self.message(py, m)).collect::<Vec<_>>();
             let asked: Vec<_> = sets.iter().map(set).collect();
             let answer = tabulation.call_method1("accepts", (process, self.local(py, local), handler, asked))?;
@@ -223,8 +258,15 @@ impl Model for PyModel {
         })
     }
 
-    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
-        self.ask(|py, tabulation| {
+    fn step(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        messages: &[MessageId],
+        read: &mut CellSet,
+    ) -> Result<Vec<Outcome>> {
+        self.ask_reading(read, |py, tabulation| {
             let messages: Vec<_> = messages.iter().map(|&m| self.message(py, m)).collect();
             let answer = tabulation.call_method1("step", (process, self.local(py, local), handler, messages))?;
             self.outcomes(process, &answer)
@@ -238,8 +280,8 @@ impl Model for PyModel {
         })
     }
 
-    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>> {
-        self.ask(|py, tabulation| {
+    fn recover(&self, process: usize, local: LocalId, read: &mut CellSet) -> Result<Vec<Outcome>> {
+        self.ask_reading(read, |py, tabulation| {
             let answer = tabulation.call_method1("recover", (process, self.local(py, local)))?;
             self.outcomes(process, &answer)
         })

@@ -12,8 +12,8 @@ use crate::symmetry::audit::Evidence;
 use crate::symmetry::images::Images;
 use crate::system::encoding;
 use crate::system::model::{
-    Armed, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId, Network,
-    Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status, Truth,
+    Armed, CellSet, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId,
+    Network, Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status, Truth,
 };
 use crate::system::values::Values;
 use crate::util::shared::SharedMap;
@@ -36,9 +36,9 @@ struct Worker {
 unsafe impl Send for Worker {}
 
 pub struct NativeModel {
-    python: Arc<PyModel>,
+    pub(super) python: Arc<PyModel>,
     program: Arc<Program>,
-    shape: NativeShape,
+    pub(super) shape: NativeShape,
     quantified: Shape,
     idle: Mutex<Vec<Worker>>,
     sample: Mutex<Sample>,
@@ -164,12 +164,12 @@ impl NativeModel {
         }
     }
 
-    fn local(&self, local: LocalId) -> Local<'_> {
+    pub(super) fn local(&self, local: LocalId) -> Local<'_> {
         let values = self.values();
         Local { values, fields: values.fields(local) }
     }
 
-    fn handlers_of(&self, process: usize) -> &[HandlerShape] {
+    pub(super) fn handlers_of(&self, process: usize) -> &[HandlerShape] {
         &self.shape.handlers[self.shape.classes[process]]
     }
 
@@ -194,71 +194,26 @@ impl NativeModel {
         )
     }
 
-    fn armed_natively(&self, machine: &mut Machine, process: usize, local: LocalId) -> Answer<Vec<Armed>> {
-        let (fields, mut armed) = (self.local(local), Vec::new());
-        for (number, handler) in self.handlers_of(process).iter().enumerate() {
-            let number = number as u16;
-            match handler.trigger {
-                Trigger::Action => {
-                    if !handler.guarded || machine.guard(process as u16, number, &fields, None)? {
-                        armed.push(Armed::taking(number, 0));
-                    }
-                }
-                Trigger::Messages(least) => {
-                    let least = match least {
-                        Some(least) => least,
-                        None => self.quorum(machine, process, number, &fields)?,
-                    };
-                    // A guard that is false without a look at the message is false for every message.
-                    let hopeless = self.shape.foresee
-                        && handler.guarded
-                        && handler.foreseeable
-                        && machine.guard(process as u16, number, &fields, None) == Ok(false);
-                    if !hopeless {
-                        let HandlerShape { distinct, accepts, .. } = *handler;
-                        let most = handler.most.unwrap_or(least);
-                        armed.push(Armed { handler: number, least, most, distinct, accepts });
-                    }
-                }
-                Trigger::Recovery | Trigger::Init => {}
-            }
-        }
-        Ok(armed)
-    }
-
-    fn quorum(&self, machine: &mut Machine, process: usize, number: u16, fields: &Local) -> Answer<u16> {
-        let size = machine.quorum(process as u16, number, fields)?;
-        let distinct = self.handlers_of(process)[number as usize].distinct;
-        let highest = if distinct { self.python.shape().processes } else { usize::from(u16::MAX) };
-        let valid = (1..=highest as i64).contains(&size);
-        if valid { Ok(size as u16) } else { Err(Bail(&"a quorum that no set of processes has")) }
-    }
-
-    /// The group of a message whose guard is true: the values of the fields in which a quorum agrees.
-    fn group(&self, handler: &HandlerShape, message: MessageId) -> Option<u32> {
-        let content = self.values().message_content(message);
-        if handler.same.is_empty() {
-            return Some(self.values().group(b""));
-        }
-        let (class, values) = encoding::record(content)?;
-        let names = self.shape.messages.get(std::str::from_utf8(class).ok()?)?;
-        let same = handler.same.iter().map(|name| Some(values[names.iter().position(|known| known == name)?]));
-        let same: Vec<&[u8]> = same.collect::<Option<_>>()?;
-        let mut group = Vec::new();
-        encoding::tuple(same.into_iter(), &mut group);
-        Some(self.values().group(&group))
-    }
-
     fn outcome(&self, process: usize, before: LocalId, outcome: StepOutcome) -> Outcome {
         let values = self.values();
-        let StepOutcome { fields, mut sends, events, spawns, expected, choices, .. } = outcome;
+        let StepOutcome { mut fields, mut sends, events, spawns, expected, choices, .. } = outcome;
+        let shape = self.python.shape();
+        let written = fields.split_off(fields.len() - shape.cells);
+        let before = values.without_cells(before, shape.cells).0;
         // On an unordered network, the order of sends does not matter. It must not make outcomes differ.
-        if self.python.shape().network != Network::Fifo {
+        if shape.network != Network::Fifo {
             sends.sort_unstable();
+        }
+        let mut spawns: Vec<(u16, LocalId)> =
+            spawns.iter().map(|(slot, content)| (*slot, values.local(content))).collect();
+        for (position, result) in (shape.movers()..).zip(&written) {
+            if let FieldResult::Changed(content) = result {
+                spawns.push((position as u16, values.local_of(Status::Up, &[values.field(content)])));
+            }
         }
         let rare = RareEffects {
             events: events.iter().map(|event| values.event(process as u16, event)).collect(),
-            spawns: spawns.iter().map(|(slot, content)| (*slot, values.local(content))).collect(),
+            spawns,
             expected,
             failure: None,
         };
@@ -301,11 +256,21 @@ impl NativeModel {
         self.shape().blocks().is_none_or(|most| sends.len() <= most || sends.iter().all(|(to, _)| count(*to) <= most))
     }
 
-    fn run(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
+    fn run(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        messages: &[MessageId],
+        read: &mut CellSet,
+    ) -> Result<Vec<Outcome>> {
         let consumed: Vec<Delivered> = messages.iter().map(|&message| delivered(self.values(), message)).collect();
         let function = Function::Step(self.shape.classes[process], handler);
-        let (answer, compare) =
-            self.ask(function, |machine| machine.step(process as u16, handler, &self.local(local), &consumed));
+        let (answer, compare) = self.ask(function, |machine| {
+            let answer = machine.step(process as u16, handler, &self.local(local), &consumed);
+            *read |= self.cells_read(machine, &self.local(local));
+            answer
+        });
         match answer {
             Ok(outcomes) if outcomes.iter().all(|outcome| outcome.no_slot.is_none() && self.fits(&outcome.sends)) => {
                 // CPython notes which messages are sent to whom (`Tabulation.sent`), so it is asked about each first one.
@@ -314,7 +279,7 @@ impl NativeModel {
                 let found: Vec<Outcome> =
                     outcomes.into_iter().map(|outcome| self.outcome(process, local, outcome)).collect();
                 if compare {
-                    let expected = self.oracle().step(process, local, handler, messages)?;
+                    let expected = self.oracle().step(process, local, handler, messages, read)?;
                     if expected != found {
                         let what = format!("a step (handler {handler})");
                         return Err(self.disagreement(&what, &self.asked(process, local, messages), &found, &expected));
@@ -322,8 +287,8 @@ impl NativeModel {
                 }
                 Ok(found)
             }
-            Ok(_) => self.python.step(process, local, handler, messages),
-            Err(bail) => self.left_to(bail, |python| python.step(process, local, handler, messages)),
+            Ok(_) => self.python.step(process, local, handler, messages, read),
+            Err(bail) => self.left_to(bail, |python| python.step(process, local, handler, messages, read)),
         }
     }
 }
@@ -362,13 +327,13 @@ impl Model for NativeModel {
         self.python.initial()
     }
 
-    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>> {
+    fn armed(&self, process: usize, local: LocalId, only: Option<u16>, read: &mut CellSet) -> Result<Vec<Armed>> {
         let function = Function::Armed(self.shape.classes[process]);
-        let (answer, compare) = self.ask(function, |machine| self.armed_natively(machine, process, local));
+        let (answer, compare) = self.ask(function, |machine| self.armed_natively(machine, process, local, only, read));
         match answer {
             Ok(found) => {
                 if compare {
-                    let expected = self.oracle().armed(process, local)?;
+                    let expected = self.oracle().armed(process, local, only, read)?;
                     if expected != found {
                         let asked = self.asked(process, local, &[]);
                         return Err(self.disagreement("which handlers may run", &asked, &found, &expected));
@@ -378,7 +343,7 @@ impl Model for NativeModel {
             }
             Err(bail) => {
                 self.left_to_python.insert((process as u16, local), ());
-                self.left_to(bail, |python| python.armed(process, local))
+                self.left_to(bail, |python| python.armed(process, local, only, read))
             }
         }
     }
@@ -393,15 +358,25 @@ impl Model for NativeModel {
         }
     }
 
-    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>> {
+    fn guards(
+        &self,
+        process: usize,
+        local: LocalId,
+        questions: &[(u16, MessageId)],
+        read: &mut CellSet,
+    ) -> Result<Vec<Option<u32>>> {
         let mut groups = Vec::with_capacity(questions.len());
         for &(handler, message) in questions {
             let shape = &self.handlers_of(process)[handler as usize];
             let function = Function::Guard(self.shape.classes[process], handler);
             let (answer, compare) = self.ask(function, |machine| {
                 let delivered = delivered(self.values(), message);
-                if shape.guarded && !machine.guard(process as u16, handler, &self.local(local), Some(delivered))? {
-                    return Ok(None);
+                if shape.guarded {
+                    let holds = machine.guard(process as u16, handler, &self.local(local), Some(delivered))?;
+                    *read |= self.cells_read(machine, &self.local(local));
+                    if !holds {
+                        return Ok(None);
+                    }
                 }
                 self.group(shape, message).map(Some).ok_or(Bail(&"a message of an unknown class"))
             });
@@ -409,8 +384,11 @@ impl Model for NativeModel {
             let group = match answer {
                 Ok(group) if !compare => group,
                 _ => {
-                    let ask = |python: &PyModel| python.guards(process, local, &[(handler, message)]);
-                    let group = answer.map_or_else(|bail| self.left_to(bail, ask), |_| ask(self.oracle()))?[0];
+                    let mut ask = |python: &PyModel| python.guards(process, local, &[(handler, message)], read);
+                    let group = match answer {
+                        Ok(_) => ask(self.oracle()),
+                        Err(bail) => self.left_to(bail, &mut ask),
+                    }?[0];
                     if native.is_some_and(|native| native != group) {
                         let (what, asked) =
                             (format!("a guard (handler {handler})"), self.asked(process, local, &[message]));
@@ -427,18 +405,32 @@ impl Model for NativeModel {
         Ok(groups)
     }
 
-    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
+    fn accepts(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        sets: &[Vec<MessageId>],
+        read: &mut CellSet,
+    ) -> Result<Vec<Truth>> {
         let mut answers = Vec::with_capacity(sets.len());
         for set in sets {
             let function = Function::Accept(self.shape.classes[process], handler);
             let messages: Vec<Delivered> = set.iter().map(|&message| delivered(self.values(), message)).collect();
-            let (answer, compare) =
-                self.ask(function, |machine| machine.accepts(process as u16, handler, &self.local(local), &messages));
+            let (answer, compare) = self.ask(function, |machine| {
+                let answer = machine.accepts(process as u16, handler, &self.local(local), &messages);
+                *read |= self.cells_read(machine, &self.local(local));
+                answer
+            });
             let accepted = match answer {
                 Ok(accepted) if !compare => Some(accepted),
                 _ => {
-                    let ask = |python: &PyModel| python.accepts(process, local, handler, std::slice::from_ref(set));
-                    let found = answer.map_or_else(|bail| self.left_to(bail, ask), |_| ask(self.oracle()))?[0];
+                    let mut ask =
+                        |python: &PyModel| python.accepts(process, local, handler, std::slice::from_ref(set), read);
+                    let found = match answer {
+                        Ok(_) => ask(self.oracle()),
+                        Err(bail) => self.left_to(bail, &mut ask),
+                    }?[0];
                     if answer.is_ok_and(|native| found != Some(native)) {
                         let what = format!("a set of messages (handler {handler})");
                         return Err(self.disagreement(&what, &self.asked(process, local, set), &answer.ok(), &found));
@@ -454,15 +446,22 @@ impl Model for NativeModel {
         Ok(answers)
     }
 
-    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>> {
+    fn step(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        messages: &[MessageId],
+        read: &mut CellSet,
+    ) -> Result<Vec<Outcome>> {
         let raised = match messages {
             [] => self.left_to_python.get(&(process as u16, local)).is_some(),
             _ => self.raised.get(&(process as u16, local, handler, messages.to_vec())).is_some(),
         };
         if raised {
-            return self.python.step(process, local, handler, messages);
+            return self.python.step(process, local, handler, messages, read);
         }
-        self.run(process, local, handler, messages)
+        self.run(process, local, handler, messages, read)
     }
 
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId> {
@@ -477,12 +476,17 @@ impl Model for NativeModel {
         Ok(values.local_of(Status::Down, &fields))
     }
 
-    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>> {
+    fn recover(&self, process: usize, local: LocalId, read: &mut CellSet) -> Result<Vec<Outcome>> {
         let values = self.values();
         let back = values.local_of(Status::Up, values.fields(local));
         match self.handlers_of(process).iter().position(|handler| handler.trigger == Trigger::Recovery) {
-            Some(handler) => self.run(process, back, handler as u16, &[]),
-            None => Ok(vec![Outcome::new(back, Vec::new(), Vec::new(), RareEffects::default())]),
+            Some(handler) => self.run(process, back, handler as u16, &[], read),
+            None => Ok(vec![Outcome::new(
+                values.without_cells(back, self.python.shape().cells).0,
+                Vec::new(),
+                Vec::new(),
+                RareEffects::default(),
+            )]),
         }
     }
 

@@ -288,7 +288,7 @@ impl Worker<'_> {
             evaluate_properties(view, control, &next[start..], changes, false, found)?;
             if !is_within(view, control, &next[start..], changes, found)? {
                 next.truncate(start);
-                let node = parent(origin.parent)[origin.via.process as usize];
+                let node = view.situated(parent(origin.parent), origin.via.process as usize)?;
                 control.note_outside(view.tables, Some((node, origin.via)));
                 continue;
             }

@@ -276,7 +276,7 @@ impl<'t, 'c> Worker<'t, 'c> {
             self.states.extend_from_within(top - width..);
             self.frames.last_mut().expect("there is a frame").led_on = true;
         }
-        let node = self.states[top + via.process as usize];
+        let node = self.view.situated(&self.states[top..], via.process as usize)?;
         let changes = self.view.take(&mut self.states[top..], via)?;
         self.run.push(fingerprint);
         let mut found = Vec::new();

@@ -147,7 +147,7 @@ impl<'t, 'c> Search<'t, 'c> {
             control,
             wakes: !control.leaves_out("dpor-wakes"),
             ends: !control.leaves_out("dpor-ends"),
-            processes: shape.processes,
+            processes: shape.movers(),
             network: shape.network,
             most: shape.capacity.filter(|capacity| capacity.drops).map(|capacity| capacity.most),
             initial: Vec::new(),
@@ -248,7 +248,7 @@ impl<'t, 'c> Search<'t, 'c> {
         let sleep = frame.sleep.iter().filter(stays).copied().collect();
         frame.sleep.push(transition);
 
-        let node = self.states[depth * width + process];
+        let node = self.view.situated(&self.states[depth * width..][..width], process)?;
         let mut clock = self.past(process, transition);
         for index in 0..self.steps.len() {
             let other = &self.transitions[self.steps[index].transition];
@@ -330,8 +330,8 @@ impl<'t, 'c> Search<'t, 'c> {
         let mut first = None;
         for (fingerprint, via) in successors {
             let process = via.process as usize;
-            let transition =
-                self.transitions.of_node(&mut self.view, self.states[top + process])?.ids[via.index as usize];
+            let node = self.view.situated(&self.states[top..], process)?;
+            let transition = self.transitions.of_node(&mut self.view, node)?.ids[via.index as usize];
             if !frame.sleep.contains(&transition) {
                 frame.parts[process] = Part::Waiting;
                 frame.choices.push(Choice { process, via, fingerprint, transition });
@@ -358,7 +358,8 @@ impl<'t, 'c> Search<'t, 'c> {
         let step = self.steps[last];
         let mover = self.transitions[step.transition].process;
         for process in 0..self.processes {
-            let possible = self.transitions.of_node(&mut self.view, self.states[top + process])?;
+            let here = self.view.situated(&self.states[top..][..width], process)?;
+            let possible = self.transitions.of_node(&mut self.view, here)?;
             if process == mover {
                 for &transition in &possible.ids {
                     self.races_of(process, transition)?;
@@ -366,7 +367,8 @@ impl<'t, 'c> Search<'t, 'c> {
                 continue;
             }
             // What was possible before the last step was compared with all steps but that one.
-            let known = self.transitions.of_node(&mut self.view, self.states[before + process])?;
+            let there = self.view.situated(&self.states[before..][..width], process)?;
+            let known = self.transitions.of_node(&mut self.view, there)?;
             let against = self.transitions.of_node(&mut self.view, step.node)?;
             if known.all.interferes(process, &against.all, mover) {
                 let transitions = known.ids.iter().map(|&transition| self.transitions[transition].dependence);

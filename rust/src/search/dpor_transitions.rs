@@ -52,7 +52,9 @@ pub(crate) struct DporTransition {
 /// (losses of equal messages at different places of a queue).
 type Key = (usize, LocalId, u8, u16, Vec<MessageId>, usize, usize);
 
-/// The transitions of a node, in the order of its expansion, and all that they do together.
+/// The transitions of a situated node, in the order of its expansion, and all that they do together. If they read cells, an
+/// *attempt* follows them: a transition that is never taken, reads the same cells and does nothing. It stands for what the
+/// process could do if another process had written these cells later, or earlier.
 pub(crate) struct NodeTransitions {
     pub(crate) ids: Vec<TransitionId>,
     pub(crate) all: Dependence,
@@ -64,6 +66,7 @@ struct Rules {
     sends: bool,
     monitors: bool,
     spawns: bool,
+    cells: bool,
     losses: bool,
     room: bool,
 }
@@ -72,6 +75,7 @@ struct Rules {
 pub(crate) struct DporTransitions {
     rules: Rules,
     processes: usize,
+    movers: usize,
     network: Network,
     /// Channels have a capacity.
     bounded: bool,
@@ -101,10 +105,12 @@ impl DporTransitions {
                 sends: rule("dpor-sends"),
                 monitors: rule("dpor-monitors"),
                 spawns: rule("dpor-spawns"),
+                cells: rule("dpor-cells"),
                 losses: rule("dpor-losses"),
                 room: rule("dpor-room"),
             },
             processes: shape.processes,
+            movers: shape.movers(),
             network: shape.network,
             bounded: shape.capacity.is_some(),
             monitors: (0..shape.monitors).map(monitor_bit).fold(0, |all, one| all | one),
@@ -115,17 +121,26 @@ impl DporTransitions {
         }
     }
 
-    /// The transitions of a node, blocked ones (by a budget, by slots) included.
+    /// The transitions of a situated node, blocked ones (by a budget, by slots) included.
     pub(crate) fn of_node(&mut self, view: &mut View, node: NodeId) -> Result<Rc<NodeTransitions>> {
         if let Some(known) = self.nodes.get(&node) {
             return Ok(known.clone());
         }
         let whose = view.tables.node(node);
         let (mut ids, mut all) = (Vec::new(), Dependence::default());
+        let shape = view.tables.model.shape();
+        let read = shape.positions(view.tables.cells_read(node)).fold(0, |read, cell| read | bit(cell));
+        let read = if self.rules.cells { read } else { 0 };
         for transition in view.tables.transitions(node)? {
             let details = view.tables.details(transition);
             let from = details.consumed.iter().fold(0, |all, &m| all | bit(view.tables.model.sender(m) as usize));
-            let id = self.number(whose.process as usize, whose.local, transition, &details, from, &ids);
+            let (process, local) = (whose.process as usize, whose.local);
+            let id = self.number(process, local, transition, &details, (from, read), &ids);
+            all.join(&self[id].dependence);
+            ids.push(id);
+        }
+        if read != 0 {
+            let id = self.attempt(whose.process as usize, whose.local, read);
             all.join(&self[id].dependence);
             ids.push(id);
         }
@@ -141,7 +156,7 @@ impl DporTransitions {
         local: LocalId,
         transition: &Transition,
         details: &Details,
-        from: u64,
+        (from, read): (u64, u64),
         siblings: &[TransitionId],
     ) -> TransitionId {
         let Details { kind, handler, consumed, outcome } = *details;
@@ -158,24 +173,52 @@ impl DporTransitions {
         self.known.push(DporTransition {
             process,
             kind,
-            dependence: self.dependence(process, transition, details, from),
+            dependence: self.dependence(process, transition, details, from, read),
             consumed: consumed.to_vec(),
             sends: details.sends().to_vec(),
         });
         id
     }
 
-    fn dependence(&self, process: usize, transition: &Transition, details: &Details, from: u64) -> Dependence {
+    /// The attempt of a process in a local state with cells.
+    fn attempt(&mut self, process: usize, local: LocalId, read: u64) -> TransitionId {
+        const NO_KIND: u8 = u8::MAX;
+        let key = (process, local, NO_KIND, 0, Vec::new(), 0, 0);
+        *self.ids.entry(key).or_insert_with(|| {
+            let footprint = Footprint { expects: read, ..Footprint::default() };
+            self.known.push(DporTransition {
+                process,
+                kind: Kind::Step,
+                dependence: Dependence { footprint, visible: 0 },
+                consumed: Vec::new(),
+                sends: Vec::new(),
+            });
+            self.known.len() as TransitionId - 1
+        })
+    }
+
+    /// `from`: the senders of what it consumes. `read`: the cells that transitions of the node read, as bits of their
+    /// positions.
+    fn dependence(
+        &self,
+        process: usize,
+        transition: &Transition,
+        details: &Details,
+        from: u64,
+        read: u64,
+    ) -> Dependence {
         let rules = &self.rules;
         let receivers = details.sends().iter().fold(0, |all, &(to, _)| all | bit(to as usize));
-        let spawns = details.spawns().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
+        let (births, writes): (Vec<usize>, Vec<usize>) =
+            details.spawns().iter().map(|&(slot, _)| slot as usize).partition(|&slot| slot < self.movers);
+        let bits = |slots: &[usize]| slots.iter().fold(0, |all, &slot| all | bit(slot));
         let expects = details.expected().iter().fold(0, |all, &(slot, _)| all | bit(slot as usize));
         let sends = receivers & !if self.processes <= 64 { bit(process) } else { 0 };
         let announces = self.monitors != 0 && !details.events().is_empty();
         let keeps = details.kind == Kind::Recover
             || details.kind == Kind::Step && (details.consumed.is_empty() || self.network == Network::Set);
         let changed = receivers | if keeps { 0 } else { bit(process) };
-        let altered = match (spawns != 0, announces) {
+        let altered = match (!births.is_empty(), announces) {
             (true, _) => u64::MAX,
             (false, true) => transition.altered | self.monitors,
             (false, false) => transition.altered,
@@ -189,8 +232,8 @@ impl DporTransitions {
         let frees = if details.kind == Kind::Crash { u64::MAX } else { from };
         let footprint = Footprint {
             sends: if rules.sends { sends } else { 0 },
-            spawns: if rules.spawns { spawns } else { 0 },
-            expects: if rules.spawns { expects } else { 0 },
+            spawns: if rules.spawns { bits(&births) } else { 0 } | if rules.cells { bits(&writes) } else { 0 },
+            expects: if rules.spawns { expects } else { 0 } | read,
             budgets: if transition.budget != NO_BUDGET { bit(transition.budget as usize) } else { 0 },
             announces: rules.monitors && announces,
             // In a queue, a loss and a send commute. But which of several losses of equal messages has which number depends

@@ -95,7 +95,7 @@ pub fn successors(view: &mut View, state: &[u32], fingerprint: u64) -> Result<Ve
         steps.push(Step {
             process: via.process as usize,
             transition: via.index as usize,
-            record: view.tables.transitions(state[via.process as usize])?[via.index as usize],
+            record: view.transition(state, via)?,
             state: after,
             fingerprint: if fails { fingerprint } else { there },
             failure: if fails { Some(view.failure(state, via)?) } else { None },

@@ -89,7 +89,7 @@ fn walk(view: &mut View, control: &Control, initial: &[InitialState], number: u6
             return Ok(());
         }
         let (next, via) = successors[dice.below(successors.len())];
-        step = Some((state[via.process as usize], via));
+        step = Some((view.situated(&state, via.process as usize)?, via));
         changes = view.take(&mut state, via)?;
         run.push(next);
     }
@@ -114,8 +114,8 @@ pub fn learn(tables: &Tables, control: &Control) -> Result<()> {
             if !is_within(&mut view, control, &state, changes, |_| {})? {
                 break;
             }
-            for &node in &state[..tables.model.shape().processes] {
-                tables.profile(node)?;
+            for process in 0..tables.model.shape().movers() {
+                tables.profile(view.situated(&state, process)?)?;
             }
             let mut transition_refs: Vec<(u64, TransitionRef)> = Vec::new();
             view.for_each_successor(&state, here, ALL, |there, via| transition_refs.push((there, via)))?;

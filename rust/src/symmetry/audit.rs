@@ -8,11 +8,12 @@
 //! group, and than orbits of nodes. Those that are larger than `MOST_IMAGES` are audited in part, and the verdict says so.
 
 use crate::symmetry::group::Group;
-use crate::system::expander::Expander;
+use crate::system::expander::{Expander, RECOVERY};
 use crate::system::inbox::{self, Deliverable};
 use crate::system::initial::InitialState;
 use crate::system::model::{
-    Armed, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status, Truth,
+    Armed, CellSet, EventId, Failure, Fault, LocalId, MessageId, Model, MonitorId, Network, Outcome, Result, Status,
+    Truth, Unseen,
 };
 use crate::system::tables::{InboxId, NodeId, Tables};
 use rustc_hash::FxHashSet;
@@ -60,10 +61,13 @@ pub enum Evidence {
     },
 }
 
-/// What the model is asked about one process or monitor.
+/// What the model is asked about one process or monitor. In the audit of a system with cells, local states have the cells
+/// that their node reads after their fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Question {
     Armed(u16, LocalId),
+    /// The same about one handler.
+    Arm(u16, LocalId, u16),
     Guard(u16, LocalId, u16, MessageId),
     Accept(u16, LocalId, u16, Vec<MessageId>),
     Step(u16, LocalId, u16, Vec<MessageId>),
@@ -128,6 +132,12 @@ impl Tables {
         let from = self.node(node);
         let process = model.shape().group.elements[element][from.process as usize];
         let local = model.local_image(from.local, element);
+        let (base, _) = self.without_cells(node);
+        if base != node {
+            let image = self.situated_node(self.image(base, element), local);
+            self.reductions.lock().images.insert(key, image);
+            return image;
+        }
         let pending = self.inbox_image(from.inbox, element);
         let last = if model.shape().history { self.last(&self.inbox_image(from.last, element)) } else { from.last };
         let image = self.node_of(process as usize, local, &pending, last, from.lead);
@@ -225,7 +235,13 @@ impl Tables {
             let answer = self.answer(&question)?;
             for &element in &group.generators {
                 let image = question.image(&*self.model, element);
-                let (expected, there) = (answer.image(&*self.model, element), self.answer(&image)?);
+                let expected = answer.image(&*self.model, element);
+                let there = match self.answer(&image) {
+                    Err(fault) if fault.is::<Unseen>() => {
+                        return Err(self.difference(element, &question, &image, &expected, &expected));
+                    }
+                    there => there?,
+                };
                 if expected != there {
                     return Err(self.difference(element, &question, &image, &expected, &there));
                 }
@@ -245,12 +261,20 @@ impl Tables {
     fn questions(&self, node: NodeId) -> Result<Vec<Question>> {
         let _filling = self.fill();
         let from = *self.node(node);
-        let (process, local) = (from.process, from.local);
+        let process = from.process;
+        let (base, cells) = self.without_cells(node);
+        let own = self.node(base).local;
+        let local = if cells.is_empty() { own } else { self.model.values().with_cells(own, &cells, CellSet::MAX) };
         let mut questions = Vec::new();
         if from.status == Status::Up {
-            questions.push(Question::Armed(process, local));
-            let expander = Expander { tables: self, node };
-            let armed = expander.armed(process, local)?;
+            let expander = Expander::new(self, base, &cells);
+            if cells.is_empty() {
+                questions.push(Question::Armed(process, local));
+            } else {
+                let handlers = 0..self.model.shape().handlers[process as usize];
+                questions.extend(handlers.map(|handler| Question::Arm(process, local, handler)));
+            }
+            let armed = expander.armed(process, own)?;
             let deliverable = expander.deliverable(self.inbox(from.inbox), &armed);
             for &Deliverable { message, place, .. } in &deliverable {
                 let handlers = expander.handlers(process, message)?;
@@ -258,9 +282,9 @@ impl Tables {
                 let asked = armed.iter().filter(takes);
                 questions.extend(asked.map(|armed| Question::Guard(process, local, armed.handler, message)));
             }
-            let candidates = expander.candidates(process, local, &armed, &deliverable)?;
+            let candidates = expander.candidates(process, own, &armed, &deliverable)?;
             for &armed in armed.iter() {
-                expander.consumable(process, local, armed, &candidates, |consumed| {
+                expander.consumable(process, own, armed, &candidates, |consumed| {
                     questions.push(Question::Step(process, local, armed.handler, consumed.to_vec()));
                     Ok(())
                 })?;
@@ -273,7 +297,7 @@ impl Tables {
                 }
             }
             let faults = self.model.shape().faults.iter().filter(|fault| fault.may_crash[process as usize]);
-            questions.extend(faults.map(|fault| Question::Crash(process, local, fault.recovers)));
+            questions.extend(faults.map(|fault| Question::Crash(process, own, fault.recovers)));
         } else if from.status == Status::Down {
             questions.push(Question::Recover(process, local));
         }
@@ -286,21 +310,30 @@ impl Tables {
             return Ok(Answer::Monitor(observed.map_err(|failure| Fails::from(&*failure))));
         }
         let _filling = self.fill();
-        let expander = Expander { tables: self, node: NodeId::MAX };
+        let count = self.model.shape().cells;
+        let with_cells = question.local().filter(|_| count > 0 && !matches!(question, Question::Crash(..)));
+        let (local, cells) = match (with_cells, question.local()) {
+            (Some((_, local)), _) => self.model.values().without_cells(local, count),
+            (None, local) => (local.map_or(0, |(_, local)| local), &[][..]),
+        };
+        let expander = Expander::new(self, NodeId::MAX, cells);
         let compared = |id| Answer::Outcomes(compared(&*self.model, self.outcomes(id), 0));
         Ok(match *question {
-            Question::Armed(process, local) => Answer::Armed(expander.armed(process, local)?.to_vec()),
-            Question::Guard(process, local, handler, message) => {
+            Question::Armed(process, _) => Answer::Armed(expander.armed(process, local)?.to_vec()),
+            Question::Arm(process, _, handler) => {
+                Answer::Armed(expander.arm(process, local, handler)?.into_iter().collect())
+            }
+            Question::Guard(process, _, handler, message) => {
                 Answer::Guard(expander.guard(process, local, handler, message)?)
             }
-            Question::Accept(process, local, handler, ref set) => {
+            Question::Accept(process, _, handler, ref set) => {
                 Answer::Guard(expander.accepts(process, local, handler, std::slice::from_ref(set))?[0])
             }
-            Question::Step(process, local, handler, ref consumed) => {
+            Question::Step(process, _, handler, ref consumed) => {
                 compared(expander.step(process, local, handler, consumed)?)
             }
-            Question::Crash(process, local, recovers) => Answer::Local(expander.crash(process, local, recovers)?),
-            Question::Recover(process, local) => compared(expander.recover(process, local)?),
+            Question::Crash(process, _, recovers) => Answer::Local(expander.crash(process, local, recovers)?),
+            Question::Recover(process, _) => compared(expander.recover(process, local)?),
             Question::Observe(..) => unreachable!("answered above"),
         })
     }
@@ -320,6 +353,7 @@ impl Tables {
             _ => None,
         };
         let (handler, consumed) = match image {
+            Question::Arm(_, _, handler) => (Some(*handler), Vec::new()),
             Question::Guard(_, _, handler, message) => (Some(*handler), vec![*message]),
             Question::Accept(_, _, handler, consumed) | Question::Step(_, _, handler, consumed) => {
                 (Some(*handler), consumed.clone())
@@ -328,6 +362,11 @@ impl Tables {
         };
         let evidence = match (question.local(), image.local()) {
             (Some((process, local)), Some((image, image_local))) => {
+                let own = |local: LocalId| match question {
+                    Question::Crash(..) => local,
+                    _ => self.model.values().without_cells(local, self.model.shape().cells).0,
+                };
+                let (local, image_local) = (own(local), own(image_local));
                 Evidence::Step { process, local, image, image_local, handler, consumed }
             }
             _ => Evidence::Monitor { monitor: question.monitor() },
@@ -342,6 +381,7 @@ impl Question {
         let local = |local: LocalId| model.local_image(local, element);
         match *self {
             Question::Armed(process, at) => Question::Armed(place(process), local(at)),
+            Question::Arm(process, at, handler) => Question::Arm(place(process), local(at), handler),
             Question::Guard(process, at, handler, message) => {
                 Question::Guard(place(process), local(at), handler, model.message_image(message, element))
             }
@@ -363,12 +403,23 @@ impl Question {
     fn local(&self) -> Option<(usize, LocalId)> {
         match *self {
             Question::Armed(process, local)
+            | Question::Arm(process, local, _)
             | Question::Guard(process, local, ..)
             | Question::Accept(process, local, ..)
             | Question::Step(process, local, ..)
             | Question::Crash(process, local, _)
             | Question::Recover(process, local) => Some((process as usize, local)),
             Question::Observe(..) => None,
+        }
+    }
+
+    /// The handler that it is about.
+    pub(crate) fn handler(&self) -> u16 {
+        match *self {
+            Question::Arm(_, _, handler) | Question::Guard(_, _, handler, _) | Question::Step(_, _, handler, _) => {
+                handler
+            }
+            _ => RECOVERY,
         }
     }
 

@@ -92,8 +92,8 @@ impl View<'_> {
         let listed = self.orbits.size > 0;
         let sums = if listed { self.image_sums(state) } else { Vec::new() };
         let mut after = Vec::new();
-        for process in (0..self.processes).filter(|&process| processes & bit(process) != 0) {
-            let node = state[process];
+        for process in (0..self.movers).filter(|&process| processes & bit(process) != 0) {
+            let node = self.situated(state, process)?;
             self.audit_node(node)?;
             let transitions = self.tables.transitions(node)?;
             for (index, transition) in transitions.iter().enumerate() {
@@ -282,7 +282,7 @@ impl View<'_> {
         let tables = self.tables;
         let group = &tables.model.shape().group;
         let process = tables.node(node).process;
-        let before = self.image_hashes(node).to_vec();
+        let before = self.image_hashes(tables.without_cells(node).0).to_vec();
         for transition in transitions {
             let details = tables.details(transition);
             let start = self.orbits.deltas.len();

@@ -1,7 +1,10 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
+use crate::symmetry::audit::Question;
 use crate::system::inbox::Deliverable;
-use crate::system::model::{Armed, CrashFault, LocalId, MessageId, Model, Network, RAISED, Result, Status, Truth};
+use crate::system::model::{
+    Armed, CellSet, CrashFault, FieldId, LocalId, MessageId, Model, Network, RAISED, Result, Status, Truth, field_bit,
+};
 use crate::system::quorum::Candidate;
 use crate::system::tables::{
     Bundle, Kind, NO_BUDGET, Node, NodeId, OutcomesId, StepKey, StoredDetails, Tables, Transition,
@@ -10,13 +13,22 @@ use crate::system::tick::TICK;
 use crate::system::{hash, inbox, quorum};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Computes the transitions of one node.
+/// Computes the transitions of one node, or answers single questions about a process.
 pub(crate) struct Expander<'t> {
     pub tables: &'t Tables,
+    /// A node without cells.
     pub node: NodeId,
+    /// The contents of all cells.
+    pub cells: &'t [FieldId],
+    /// By handler, the cells that were read so far.
+    read: RefCell<FxHashMap<u16, CellSet>>,
 }
+
+/// In place of a handler: the recovery of a process.
+pub const RECOVERY: u16 = u16::MAX;
 
 /// The transitions so far, and their details.
 #[derive(Default)]
@@ -30,10 +42,30 @@ impl<'t> Expander<'t> {
         &*self.tables.model
     }
 
-    pub(super) fn expand(self) -> Result<(Vec<Transition>, Vec<StoredDetails>)> {
+    pub fn new(tables: &'t Tables, node: NodeId, cells: &'t [FieldId]) -> Self {
+        Expander { tables, node, cells, read: RefCell::default() }
+    }
+
+    /// The cells that were read so far.
+    pub fn read(&self) -> CellSet {
+        self.read.borrow().values().fold(0, |all, read| all | read)
+    }
+
+    /// The same by handler, in order.
+    pub fn read_by_handler(&self) -> Vec<(u16, CellSet)> {
+        let mut read: Vec<(u16, CellSet)> = self.read.borrow().iter().map(|(&h, &read)| (h, read)).collect();
+        read.retain(|&(_, read)| read != 0);
+        read.sort_unstable();
+        read
+    }
+
+    pub(super) fn expand(&self) -> Result<(Vec<Transition>, Vec<StoredDetails>)> {
         let node = *self.tables.node(self.node);
         let pending = self.tables.inbox(node.inbox);
         let mut found = Found::default();
+        if node.process as usize >= self.model().shape().movers() {
+            return Ok(Default::default()); // A cell has no transitions.
+        }
         match node.status {
             Status::Up => {
                 self.steps(node, pending, &mut found)?;
@@ -178,7 +210,7 @@ impl<'t> Expander<'t> {
                 self.tables.node_of(process as usize, outcome.local, &rest, last, lead)
             };
             let details = StoredDetails { kind, handler, consumed, outcome: Some((outcomes, number as u32)) };
-            self.push(found, target, NO_BUDGET, others, details, outcome.has_rare_effects());
+            self.push(found, target, NO_BUDGET, others, details, outcome.is_involved());
         }
     }
 
@@ -219,7 +251,7 @@ impl<'t> Expander<'t> {
         }
     }
 
-    /// `rare`: it has rare effects.
+    /// `involved`: it has events, expectations or a failure.
     fn push(
         &self,
         found: &mut Found,
@@ -227,7 +259,7 @@ impl<'t> Expander<'t> {
         budget: u8,
         others: Vec<(u16, Bundle)>,
         details: StoredDetails,
-        rare: bool,
+        involved: bool,
     ) {
         let (model, tables) = (self.model(), self.tables);
         let shape = model.shape();
@@ -236,9 +268,12 @@ impl<'t> Expander<'t> {
                 let stops = |f: &CrashFault| !f.recovers && f.may_crash[*to as usize];
                 bundle.birth.is_none() && !shape.faults.iter().any(stops)
             });
-        let mut sent = 0u64;
+        let (mut sent, mut written) = (0u64, 0);
         let mut deliveries = Vec::with_capacity(others.len());
         for (to, bundle) in others {
+            if to as usize >= shape.movers() {
+                written |= field_bit(to as usize, 1);
+            }
             for &message in bundle.messages.iter().filter(|_| additive) {
                 sent = sent.wrapping_add(hash::pending(to as usize, model.message_hash(message)));
             }
@@ -246,10 +281,10 @@ impl<'t> Expander<'t> {
         }
         let (before, after) = (tables.node(self.node), tables.node(target));
         let blocked = shape.blocks().is_some() && !deliveries.is_empty();
-        let simple = budget == NO_BUDGET && !rare && !blocked;
+        let simple = budget == NO_BUDGET && !involved && !blocked;
         found.transitions.push(Transition {
             delta: after.hash.wrapping_sub(before.hash).wrapping_add(sent),
-            altered: model.values().altered(before.process as usize, before.local, after.local),
+            altered: model.values().altered(before.process as usize, before.local, after.local) | written,
             history: after.last_hash.wrapping_sub(before.last_hash),
             target,
             deliveries: tables.push_deliveries(&deliveries),
@@ -267,12 +302,63 @@ impl<'t> Expander<'t> {
         found.details.push(details);
     }
 
+    /// The answer to a question about a local state: the known one, if the question was asked with the same contents of
+    /// the cells that it reads.
+    fn answer<T>(
+        &self,
+        question: impl FnOnce(LocalId) -> Question,
+        local: LocalId,
+        known: impl Fn(LocalId) -> Option<T>,
+        ask: impl FnOnce(LocalId, &mut CellSet) -> Result<T>,
+        keep: impl FnOnce(LocalId, T) -> T,
+    ) -> Result<T> {
+        if self.cells.is_empty() {
+            return match known(local) {
+                Some(found) => Ok(found),
+                None => Ok(keep(local, ask(local, &mut 0)?)),
+            };
+        }
+        let (values, question) = (self.model().values(), question(local));
+        let note = |read: CellSet| *self.read.borrow_mut().entry(question.handler()).or_default() |= read;
+        let seen = |read: CellSet| values.with_cells(local, self.cells, read);
+        for read in self.tables.answers.read_by(&question) {
+            if let Some(found) = known(seen(read)) {
+                note(read);
+                return Ok(found);
+            }
+        }
+        let mut read = 0;
+        let answer = ask(seen(CellSet::MAX), &mut read)?;
+        note(read);
+        let kept = keep(seen(read), answer);
+        self.tables.answers.note_read(question, read);
+        Ok(kept)
+    }
+
     pub fn armed(&self, process: u16, local: LocalId) -> Result<Arc<[Armed]>> {
+        if !self.cells.is_empty() {
+            // One by one: each reads cells of its own.
+            let handlers = 0..self.model().shape().handlers[process as usize];
+            let armed = handlers.filter_map(|handler| self.arm(process, local, handler).transpose());
+            return Ok(armed.collect::<Result<Vec<Armed>>>()?.into());
+        }
         let known = &self.tables.answers.armed;
         if let Some(found) = known.get(&(process, local)) {
             return Ok(found);
         }
-        Ok(known.insert((process, local), self.model().armed(process as usize, local)?.into()))
+        Ok(known.insert((process, local), self.model().armed(process as usize, local, None, &mut 0)?.into()))
+    }
+
+    /// Whether one handler may run, in a system with cells.
+    pub fn arm(&self, process: u16, local: LocalId, handler: u16) -> Result<Option<Armed>> {
+        let known = &self.tables.answers.arms;
+        self.answer(
+            |local| Question::Arm(process, local, handler),
+            local,
+            |local| known.get(&(process, local, handler)),
+            |local, read| Ok(self.model().armed(process as usize, local, Some(handler), read)?.first().copied()),
+            |local, armed| known.insert((process, local, handler), armed),
+        )
     }
 
     /// The messages that the guards of armed handlers allow, each with its handler, in the order of the messages.
@@ -285,6 +371,23 @@ impl<'t> Expander<'t> {
     ) -> Result<Vec<(u16, Candidate)>> {
         let known = &self.tables.answers.guards;
         let (mut candidates, mut questions, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        if !self.cells.is_empty() {
+            // One by one: each reads cells of its own.
+            for &Deliverable { message, copies, place } in messages {
+                let handlers = self.handlers(process, message)?;
+                let takes = |a: &&Armed| a.least > 0 && handlers.contains(&a.handler) && (place == 0 || !a.distinct);
+                for armed in armed.iter().filter(takes) {
+                    if let Some(group) = self.group(process, local, armed.handler, message)? {
+                        let sender = self.model().sender(message);
+                        candidates.push((armed.handler, Candidate { message, sender, group, copies, place }));
+                    }
+                }
+            }
+            if messages.iter().any(|message| message.place > 0) {
+                drop_unreachable(&mut candidates);
+            }
+            return Ok(candidates);
+        }
         for &Deliverable { message, copies, place } in messages {
             let handlers = self.handlers(process, message)?;
             let takes = |a: &&Armed| a.least > 0 && handlers.contains(&a.handler) && (place == 0 || !a.distinct);
@@ -303,7 +406,7 @@ impl<'t> Expander<'t> {
             }
         }
         if !questions.is_empty() {
-            let groups = self.model().guards(process as usize, local, &questions)?;
+            let groups = self.model().guards(process as usize, local, &questions, &mut 0)?;
             for ((&(handler, message), &place), &group) in questions.iter().zip(&places).zip(&groups).rev() {
                 match known.insert((process, local, handler, message), group) {
                     Some(group) => candidates[place].1.group = group,
@@ -320,17 +423,33 @@ impl<'t> Expander<'t> {
     /// What the guard over the whole set says about these sets.
     pub fn accepts(&self, process: u16, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>> {
         let known = &self.tables.answers.accepted;
+        if !self.cells.is_empty() {
+            // One by one: each reads cells of its own.
+            return sets.iter().map(|set| self.accept(process, local, handler, set)).collect();
+        }
         let keys: Vec<StepKey> = sets.iter().map(|set| step_key(process, local, handler, set)).collect();
         let mut answers: Vec<Option<Truth>> = keys.iter().map(|key| known.get(&**key)).collect();
         let unknown: Vec<usize> = (0..sets.len()).filter(|&at| answers[at].is_none()).collect();
         if !unknown.is_empty() {
             let asked: Vec<Vec<MessageId>> = unknown.iter().map(|&at| sets[at].clone()).collect();
-            let found = self.model().accepts(process as usize, local, handler, &asked)?;
+            let found = self.model().accepts(process as usize, local, handler, &asked, &mut 0)?;
             for (&at, &answer) in unknown.iter().zip(&found) {
                 answers[at] = Some(known.insert(keys[at].clone(), answer));
             }
         }
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    fn accept(&self, process: u16, local: LocalId, handler: u16, set: &Vec<MessageId>) -> Result<Truth> {
+        let known = &self.tables.answers.accepted;
+        let one = std::slice::from_ref(set);
+        self.answer(
+            |local| Question::Accept(process, local, handler, set.clone()),
+            local,
+            |local| known.get(&*step_key(process, local, handler, set)),
+            |local, read| Ok(self.model().accepts(process as usize, local, handler, one, read)?[0]),
+            |local, accepted| known.insert(step_key(process, local, handler, set), accepted),
+        )
     }
 
     pub fn handlers(&self, process: u16, message: MessageId) -> Result<Arc<[u16]>> {
@@ -343,12 +462,20 @@ impl<'t> Expander<'t> {
 
     /// Whether a guard allows a message that the handler is for.
     pub fn guard(&self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Truth> {
-        let (known, key) = (&self.tables.answers.guards, (process, local, handler, message));
-        let group = match known.get(&key) {
-            Some(group) => group,
-            None => known.insert(key, self.model().guards(process as usize, local, &[(handler, message)])?[0]),
-        };
+        let group = self.group(process, local, handler, message)?;
         Ok((group != Some(RAISED)).then_some(group.is_some()))
+    }
+
+    /// The group of a message that a guard allows.
+    pub fn group(&self, process: u16, local: LocalId, handler: u16, message: MessageId) -> Result<Option<u32>> {
+        let known = &self.tables.answers.guards;
+        self.answer(
+            |local| Question::Guard(process, local, handler, message),
+            local,
+            |local| known.get(&(process, local, handler, message)),
+            |local, read| Ok(self.model().guards(process as usize, local, &[(handler, message)], read)?[0]),
+            |local, group| known.insert((process, local, handler, message), group),
+        )
     }
 
     pub fn crash(&self, process: u16, local: LocalId, recovers: bool) -> Result<LocalId> {
@@ -361,21 +488,29 @@ impl<'t> Expander<'t> {
 
     pub fn recover(&self, process: u16, local: LocalId) -> Result<OutcomesId> {
         let known = &self.tables.answers.recoveries;
-        if let Some(found) = known.get(&(process, local)) {
-            return Ok(found);
-        }
-        let outcomes = self.model().recover(process as usize, local)?;
-        Ok(known.insert((process, local), self.tables.push_outcomes(outcomes)))
+        self.answer(
+            |local| Question::Recover(process, local),
+            local,
+            |local| known.get(&(process, local)),
+            |local, read| Ok(self.tables.push_outcomes(self.model().recover(process as usize, local, read)?)),
+            |local, outcomes| known.insert((process, local), outcomes),
+        )
     }
 
     pub fn step(&self, process: u16, local: LocalId, handler: u16, consumed: &[MessageId]) -> Result<OutcomesId> {
-        let key = step_key(process, local, handler, consumed);
         let known = &self.tables.answers.steps;
-        if let Some(found) = known.get(&*key) {
-            return Ok(found);
-        }
-        let outcomes = self.model().step(process as usize, local, handler, consumed)?;
-        Ok(known.insert(key, self.tables.push_outcomes(outcomes)))
+        let key = |local: LocalId| step_key(process, local, handler, consumed);
+        let ask = |local: LocalId, read: &mut CellSet| {
+            let outcomes = self.model().step(process as usize, local, handler, consumed, read)?;
+            Ok(self.tables.push_outcomes(outcomes))
+        };
+        self.answer(
+            |local| Question::Step(process, local, handler, consumed.to_vec()),
+            local,
+            |local| known.get(&*key(local)),
+            ask,
+            |local, outcomes| known.insert(key(local), outcomes),
+        )
     }
 }
 

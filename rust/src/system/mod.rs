@@ -4,7 +4,8 @@
 //! content one id. `tables` keeps the answers, for all workers. `expander` computes
 //! from them the transitions of a node. `initial` makes the initial states. `inbox` and `quorum` say which messages are pending, and which sets of them can be
 //! consumed. Losses and copies of messages come from `expander` too, with `inbox`. `successors` has one worker's view of the
-//! tables: the inner loop of every search. `tick` is what time does. `hash` makes fingerprints. `property` and `reads` evaluate properties.
+//! tables: the inner loop of every search. `tick` is what time does. `hash` makes fingerprints. `property` and `reads`
+//! evaluate properties. `situated` finds the transitions of a process that reads shared state.
 
 pub mod encoding;
 pub(crate) mod expander;
@@ -17,6 +18,7 @@ pub mod property;
 pub mod quorum;
 pub mod reads;
 pub mod rename;
+pub mod situated;
 pub mod successors;
 pub mod tables;
 pub mod tick;

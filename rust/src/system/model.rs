@@ -1,6 +1,7 @@
 //! The interface of a model: what the engine must know about a system, and what it asks about single steps.
 //!
-//! A step depends only on the local state and the inbox of its own process. So the engine asks each question once per
+//! A step depends only on the local state and the inbox of its own process, and on the cells that it reads. A *cell* is a
+//! field of a shared object. So the engine asks each question once per
 //! distinct input and tabulates the answer (`tables`). Local states, messages, events and monitor states are ids of
 //! interned values. The model knows their content and its hash.
 
@@ -139,7 +140,11 @@ impl Quantifier {
 /// The fixed shape of a system.
 #[derive(Clone, Debug)]
 pub struct Shape {
+    /// Those of processes, and after them those of cells: a cell has a node too, with one field and no messages.
     pub processes: usize,
+    pub cells: usize,
+    /// By process, how many handlers it has.
+    pub handlers: Vec<u16>,
     pub monitors: usize,
     pub network: Network,
     /// None: channels are never full.
@@ -192,7 +197,18 @@ impl Shape {
         network.chain(self.faults.iter().map(|f| f.budget)).collect()
     }
 
-    /// Components of a state: one node per process, then monitors, then budgets.
+    /// How many processes there are, without cells: they alone have transitions.
+    pub fn movers(&self) -> usize {
+        self.processes - self.cells
+    }
+
+    /// The positions of some cells.
+    pub fn positions(&self, cells: CellSet) -> impl Iterator<Item = usize> {
+        let first = self.movers();
+        (0..self.cells).filter(move |&cell| cells & cell_bit(cell) != 0).map(move |cell| first + cell)
+    }
+
+    /// Components of a state: one node per process and per cell, then monitors, then budgets.
     pub fn width(&self) -> usize {
         self.processes + self.monitors + self.budgets().len()
     }
@@ -252,6 +268,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareEffects {
     pub events: Vec<EventId>,
+    /// Local states that other nodes get: processes that are born in spare slots, and cells that are written.
     pub spawns: Vec<(u16, LocalId)>,
     /// Slots that must be unborn (true) or born (false) for this outcome to be the one that happens.
     pub expected: Vec<(u16, bool)>,
@@ -266,8 +283,11 @@ impl Outcome {
         Outcome { local, sends: sends.into(), choices: choices.into(), rare }
     }
 
-    pub fn has_rare_effects(&self) -> bool {
-        self.rare.is_some()
+    /// Whether it has events, expectations or a failure. (A birth comes with an expectation.)
+    pub fn is_involved(&self) -> bool {
+        self.rare
+            .as_ref()
+            .is_some_and(|rare| !rare.events.is_empty() || !rare.expected.is_empty() || rare.failure.is_some())
     }
 
     pub fn rare(&self) -> &RareEffects {
@@ -349,7 +369,32 @@ pub fn monitor_bit(monitor: usize) -> u64 {
     1 << (60 + monitor % 4)
 }
 
+/// Cells as bits. The last bit stands for all cells from there on.
+pub type CellSet = u64;
+
+pub fn cell_bit(cell: usize) -> CellSet {
+    1 << cell.min(63)
+}
+
+/// The content of a cell that a question does not read (`Values::with_cells`): no value of a model.
+pub const HOLE: &[u8] = b"P\0\0";
+
+/// A question was asked without the content of a cell that it reads. Only the audit of symmetries asks such questions.
+#[derive(Debug)]
+pub struct Unseen;
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a step reads other shared fields than its image")
+    }
+}
+
+impl Error for Unseen {}
+
 /// A system, asked one step at a time. Calls may be slow (they run Python); each is made once per distinct input.
+///
+/// In a system with cells, questions about a process are asked about its local state followed by the contents of all cells,
+/// and the cells that the answer depends on are added to `read`. Outcomes have local states without cells.
 pub trait Model: Send + Sync {
     fn shape(&self) -> &Shape;
     /// The content of ids.
@@ -366,18 +411,39 @@ pub trait Model: Send + Sync {
     /// How many questions it has passed on to Python so far: those are slow.
     fn asked(&self) -> u64;
     fn initial(&self) -> Result<Initial>;
-    fn armed(&self, process: usize, local: LocalId) -> Result<Vec<Armed>>;
+    /// The handlers that may run, of all or of one.
+    fn armed(&self, process: usize, local: LocalId, only: Option<u16>, read: &mut CellSet) -> Result<Vec<Armed>>;
     /// The handlers of a process that are for messages like this one, whatever its local state.
     fn handlers(&self, process: usize, message: MessageId) -> Result<Vec<u16>>;
     /// For each handler and message: None if the guard forbids it, else the id of the group it may form a quorum with, or
     /// `RAISED`. Then `step` is asked about this one message, and answers with the failure.
-    fn guards(&self, process: usize, local: LocalId, questions: &[(u16, MessageId)]) -> Result<Vec<Option<u32>>>;
+    fn guards(
+        &self,
+        process: usize,
+        local: LocalId,
+        questions: &[(u16, MessageId)],
+        read: &mut CellSet,
+    ) -> Result<Vec<Option<u32>>>;
     /// What the guard over the whole set says about each of these sets of messages; none if it raised an exception. Then
     /// `step` is asked about this set, and answers with the failure.
-    fn accepts(&self, process: usize, local: LocalId, handler: u16, sets: &[Vec<MessageId>]) -> Result<Vec<Truth>>;
-    fn step(&self, process: usize, local: LocalId, handler: u16, messages: &[MessageId]) -> Result<Vec<Outcome>>;
+    fn accepts(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        sets: &[Vec<MessageId>],
+        read: &mut CellSet,
+    ) -> Result<Vec<Truth>>;
+    fn step(
+        &self,
+        process: usize,
+        local: LocalId,
+        handler: u16,
+        messages: &[MessageId],
+        read: &mut CellSet,
+    ) -> Result<Vec<Outcome>>;
     fn crash(&self, process: usize, local: LocalId, recovers: bool) -> Result<LocalId>;
-    fn recover(&self, process: usize, local: LocalId) -> Result<Vec<Outcome>>;
+    fn recover(&self, process: usize, local: LocalId, read: &mut CellSet) -> Result<Vec<Outcome>>;
     /// The local state after a tick.
     fn tick(&self, process: usize, local: LocalId) -> Result<LocalId> {
         Ok(self.shape().time.as_ref().map_or(local, |time| time.ticked(self.values(), process, local)))

@@ -41,7 +41,7 @@ pub struct Changes {
     pub(crate) altered: u64,
     /// Processes whose node changed, perhaps only in its inbox.
     pub(crate) changed: u64,
-    /// The only process whose local state changed, unless everything may have changed.
+    /// The only process whose local state changed; `u16::MAX` if cells or all processes may have changed as well.
     pub(crate) process: u16,
 }
 

@@ -11,8 +11,9 @@ use crate::system::model::{
 };
 use crate::system::property::{Components, Place, Projection};
 use crate::system::reads::{Changes, PropertyReads};
+use crate::system::situated::Situated;
 use crate::system::tables::{BLOCKED, BundleId, InboxId, Kind, NO_BUDGET, Node, NodeId, Tables, Transition};
-use crate::system::tick::NodeTime;
+use crate::system::tick::Times;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ const UNMET: KnownNode = KnownNode { parts: &[], hash: 0, local: 0, inbox: 0 };
 pub struct View<'t> {
     pub tables: &'t Tables,
     nodes: KnownNodes<'t>,
-    /// By node.
+    situated: Situated,
+    /// By situated node.
     transitions: Vec<Option<&'t [Transition]>>,
     /// (node, bundle) and the node after arrival, in the place of their hash.
     arrivals: Box<[(u64, NodeId)]>,
@@ -137,10 +139,11 @@ pub struct View<'t> {
     monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
     /// Per property and part, the values that were met.
     projections: Vec<Vec<Projection>>,
-    /// By node, what time does to it.
-    pub(super) times: Vec<Option<NodeTime>>,
+    pub(super) times: Times,
     pub(crate) orbits: Orbits,
     pub(crate) processes: usize,
+    /// Those that are no cells.
+    pub(crate) movers: usize,
     pub(crate) monitors: usize,
     /// Components of a state.
     pub width: usize,
@@ -154,6 +157,7 @@ impl<'t> View<'t> {
         View {
             tables,
             nodes: KnownNodes { tables, known: Vec::new() },
+            situated: Situated::new(shape),
             transitions: Vec::new(),
             arrivals: vec![(u64::MAX, 0); REMEMBERED].into(),
             observations: FxHashMap::default(),
@@ -161,13 +165,26 @@ impl<'t> View<'t> {
             projections: (shape.quantifiers.iter())
                 .map(|quantifier| (0..=quantifier.parts).map(|_| Projection::default()).collect())
                 .collect(),
-            times: Vec::new(),
+            times: Times::default(),
             orbits: Orbits::new(shape),
             processes: shape.processes,
+            movers: shape.movers(),
             monitors: shape.monitors,
             width: shape.width(),
             blocks: shape.blocks().is_some(),
         }
+    }
+
+    /// The node of a process in a state, with the cells that its steps read.
+    #[inline]
+    pub(crate) fn situated(&mut self, state: &[u32], process: usize) -> Result<NodeId> {
+        self.situated.node(self.tables, state, process)
+    }
+
+    /// A transition of a process in a state.
+    pub(crate) fn transition(&mut self, state: &[u32], via: TransitionRef) -> Result<Transition> {
+        let node = self.situated(state, via.process as usize)?;
+        Ok(self.transitions(node)?[via.index as usize])
     }
 
     #[inline]
@@ -237,11 +254,12 @@ impl<'t> View<'t> {
         if self.orbits.any() {
             return self.orbit_successors(state, processes, each);
         }
-        for process in 0..self.processes {
+        for process in 0..self.movers {
             if processes & bit(process) == 0 {
                 continue;
             }
-            let transitions = self.transitions(state[process])?;
+            let node = self.situated(state, process)?;
+            let transitions = self.transitions(node)?;
             for (index, transition) in transitions.iter().enumerate() {
                 let via = TransitionRef { process: process as u16, index: index as u32 };
                 if transition.plain {
@@ -292,7 +310,7 @@ impl<'t> View<'t> {
 
     /// Why a transition fails: in its handler, or in a monitor that observes what it announces.
     pub fn failure(&mut self, state: &[u32], via: TransitionRef) -> Result<Arc<Failure>> {
-        let details = self.tables.details(&self.tables.transitions(state[via.process as usize])?[via.index as usize]);
+        let details = self.tables.details(&self.transition(state, via)?);
         if let Some(failure) = details.failure() {
             return Ok(Arc::new(failure.clone()));
         }
@@ -332,7 +350,7 @@ impl<'t> View<'t> {
         fingerprint: u64,
         via: TransitionRef,
     ) -> Result<Option<Successor>> {
-        let transition = self.tables.transitions(state[via.process as usize])?[via.index as usize];
+        let transition = self.transition(state, via)?;
         let details = self.tables.details(&transition);
         if self.blocks && !self.has_room(state, &transition) {
             return Ok(None);
@@ -380,9 +398,8 @@ impl<'t> View<'t> {
     /// Turn a state into its successor, and tell where the two differ.
     pub fn take(&mut self, state: &mut [u32], via: TransitionRef) -> Result<Changes> {
         let process = via.process as usize;
-        let node = state[process];
         let tables = self.tables;
-        let transition = self.transitions(node)?[via.index as usize];
+        let transition = self.transition(state, via)?;
         let mut changes = Changes { altered: transition.altered, changed: bit(process), process: via.process };
         if !transition.simple {
             if tables.details(&transition).kind == Kind::Tick {
@@ -390,26 +407,22 @@ impl<'t> View<'t> {
                 tick.after.into_iter().for_each(|(process, node)| state[process] = node);
                 return Ok(Changes::EVERYWHERE);
             }
-            self.take_involved(state, node, via, &mut changes)?;
+            self.take_involved(state, &transition, &mut changes)?;
         }
         state[process] = transition.target;
         for &(to, bundle) in tables.deliveries(&transition) {
             state[to as usize] = self.arrive(state[to as usize], bundle);
             changes.changed |= bit(to as usize);
+            if to as usize >= self.movers {
+                changes.process = u16::MAX;
+            }
         }
         Ok(changes)
     }
 
     /// The parts of `take` that few transitions have: budgets, monitors, births.
-    fn take_involved(
-        &mut self,
-        state: &mut [u32],
-        node: NodeId,
-        via: TransitionRef,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        let transition = self.tables.transitions(node)?[via.index as usize];
-        let details = self.tables.details(&transition);
+    fn take_involved(&mut self, state: &mut [u32], transition: &Transition, changes: &mut Changes) -> Result<()> {
+        let details = self.tables.details(transition);
         if transition.budget != NO_BUDGET {
             state[self.processes + self.monitors + transition.budget as usize] -= 1;
         }
@@ -422,23 +435,23 @@ impl<'t> View<'t> {
                 changes.altered |= monitor_bit(monitor);
             }
         }
-        if !details.spawns().is_empty() {
+        if details.spawns().iter().any(|&(slot, _)| (slot as usize) < self.movers) {
             changes.altered = u64::MAX;
         }
         Ok(())
     }
 
     /// Whether a transition leaves the node of its process as it is.
-    pub fn stays(&self, state: &[u32], via: TransitionRef) -> bool {
-        let node = state[via.process as usize];
-        let transitions = self.tables.transitions(node).expect("a node whose transition is known was expanded");
-        transitions[via.index as usize].target == node
+    pub fn stays(&mut self, state: &[u32], via: TransitionRef) -> Result<bool> {
+        Ok(self.transition(state, via)?.target == state[via.process as usize])
     }
 
     /// Which transitions of a node lead to another state; none if that depends on more than the node.
     pub(crate) fn local_moves(&mut self, node: NodeId) -> Result<Option<Vec<bool>>> {
         let transitions = self.transitions(node)?;
-        let local = !self.orbits.any() && transitions.iter().all(|transition| transition.plain);
+        let local = !self.orbits.any()
+            && self.movers == self.processes
+            && transitions.iter().all(|transition| transition.plain);
         let leads = |transition: &Transition| transition.leads_on() || transition.delta != 0;
         Ok(local.then(|| transitions.iter().map(leads).collect()))
     }
@@ -509,7 +522,7 @@ impl<'t> View<'t> {
                 }
                 Ok(decided.is_some())
             };
-            if changes.altered == u64::MAX || reads.reads_inboxes(property) {
+            if changes.altered == u64::MAX || changes.process == u16::MAX || reads.reads_inboxes(property) {
                 for part in 0..*parts {
                     if look(part)? {
                         break;

@@ -1,7 +1,9 @@
 //! The lazily tabulated automata, one per process. Their states are *nodes*: a local state with an inbox.
 //!
 //! The transitions of a node depend only on the node, except for messages to other processes, announcements and
-//! budgets. Each node is expanded once, possibly with calls of Python. What is tabulated never changes, so all workers read
+//! budgets. In a system with shared state, they may also depend on the cells that steps of the node read. A *situated* node
+//! is a node with the contents of these cells; states have nodes without cells, and `situated` finds the situated node of a
+//! process in a state. Each node is expanded once, possibly with calls of Python. What is tabulated never changes, so all workers read
 //! it without locks, and fill it at the same time. Only a model that answers one worker at a time is asked by one worker at a
 //! time (`filling`); the others can read known nodes meanwhile.
 
@@ -11,8 +13,8 @@ use crate::system::expander::Expander;
 use crate::system::initial::InitialState;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Network, Observed, Outcome,
-    Parts, Quantifier, Result, Status, Truth,
+    Armed, CellSet, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Network, Observed,
+    Outcome, Parts, Quantifier, Result, Status, Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
@@ -31,6 +33,7 @@ pub type BundleId = u32;
 /// The node after an arrival for which there is no room: the step is not possible.
 pub const BLOCKED: NodeId = NodeId::MAX;
 pub const NO_BUDGET: u8 = u8::MAX;
+pub(super) const UNSITUATED: NodeId = NodeId::MAX;
 /// Where no history is kept.
 const NO_HISTORY: InboxId = InboxId::MAX;
 
@@ -44,6 +47,8 @@ pub struct Node {
     pub last: InboxId,
     /// How many ticks it is ahead of the slowest process (`tick`).
     pub lead: u8,
+    /// Of a situated node, the node without cells; its own local state has the cells after its fields. Else `UNSITUATED`.
+    pub(super) base: NodeId,
     pub hash: u64,
     /// The part of the hash that comes from it.
     pub last_hash: u64,
@@ -169,6 +174,8 @@ pub(crate) struct ReductionTables {
 #[derive(Default)]
 pub(crate) struct Answers {
     pub armed: SharedMap<(u16, LocalId), Arc<[Armed]>>,
+    /// The same by handler, in a system with cells.
+    pub arms: SharedMap<(u16, LocalId, u16), Option<Armed>>,
     pub handlers: SharedMap<(u16, MessageId), Arc<[u16]>>,
     pub guards: SharedMap<(u16, LocalId, u16, MessageId), Option<u32>>,
     pub accepted: SharedMap<StepKey, Truth>,
@@ -177,14 +184,35 @@ pub(crate) struct Answers {
     pub recoveries: SharedMap<(u16, LocalId), OutcomesId>,
     pub ticks: SharedMap<(u16, LocalId), LocalId>,
     observations: SharedMap<(u16, MonitorId, EventId), Observed>,
+    /// By question about a local state without cells, the sets of cells that it was seen to read.
+    reads: Mutex<FxHashMap<Question, Vec<CellSet>>>,
+}
+
+impl Answers {
+    pub fn read_by(&self, question: &Question) -> Vec<CellSet> {
+        self.reads.lock().get(question).cloned().unwrap_or_default()
+    }
+
+    pub fn note_read(&self, question: Question, read: CellSet) {
+        note(self.reads.lock().entry(question).or_default(), read);
+    }
+}
+
+pub(super) fn note(known: &mut Vec<CellSet>, read: CellSet) {
+    if !known.contains(&read) {
+        known.push(read);
+    }
 }
 
 pub struct Tables {
     pub model: Arc<dyn Model>,
-    nodes: SharedVec<Node>,
+    pub(super) nodes: SharedVec<Node>,
     node_ids: SharedMap<(u16, LocalId, InboxId, InboxId, u8), NodeId>,
     /// Per node, where its transitions begin and how many they are, plus one; 0 if it was not expanded.
     ranges: SharedNumbers,
+    /// Situated nodes, by node and local state with cells; and by node, the sets of cells that they are situated in.
+    pub(super) situated: SharedMap<(NodeId, LocalId), NodeId>,
+    pub(super) scopes: Mutex<FxHashMap<NodeId, Vec<CellSet>>>,
     transitions: SharedSlices<Transition>,
     deliveries: SharedSlices<(u16, BundleId)>,
     details: SharedSlices<StoredDetails>,
@@ -229,6 +257,8 @@ impl Tables {
             nodes: SharedVec::default(),
             node_ids: SharedMap::default(),
             ranges: SharedNumbers::default(),
+            situated: SharedMap::default(),
+            scopes: Mutex::default(),
             transitions: SharedSlices::default(),
             deliveries: SharedSlices::default(),
             details: SharedSlices::default(),
@@ -327,7 +357,21 @@ impl Tables {
         if self.ranges.get(node).load(Ordering::Acquire) != 0 {
             return Ok(());
         }
-        let (mut transitions, details) = Expander { tables: self, node }.expand()?;
+        let (base, cells) = self.without_cells(node);
+        self.expand_in(base, &cells, |_| node)
+    }
+
+    /// Expand a node, with these contents of cells. The transitions are those of the node that `situated` makes of the cells
+    /// that were read.
+    pub(super) fn expand_in(
+        &self,
+        node: NodeId,
+        cells: &[FieldId],
+        situated: impl FnOnce(CellSet) -> NodeId,
+    ) -> Result<()> {
+        let expander = Expander::new(self, node, cells);
+        let (mut transitions, details) = expander.expand()?;
+        let node = situated(expander.read());
         let begin = self.details.push(&details);
         for (transition, place) in transitions.iter_mut().zip(begin..) {
             transition.details = place;
@@ -478,7 +522,7 @@ impl Tables {
             last_hash = hash::last(process, &mut consumed);
             hash = hash.wrapping_add(last_hash);
         }
-        Node { process: process as u16, status, local, inbox, last, lead, hash, last_hash }
+        Node { process: process as u16, status, local, inbox, last, lead, base: UNSITUATED, hash, last_hash }
     }
 
     /// The history of a process whose last step consumed these.

@@ -10,8 +10,9 @@
 use crate::system::encoding;
 use crate::system::model::{LocalId, Result, Status};
 use crate::system::successors::{TransitionRef, View};
-use crate::system::tables::{Details, Kind, NodeId, Tables};
+use crate::system::tables::{Details, Kind, Node, NodeId, Tables, Transition};
 use crate::system::values::Values;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// The handler of a tick, in fairness assumptions and in details of transitions.
@@ -78,13 +79,13 @@ fn ticked(clock: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// What time does to a node.
-#[derive(Clone, Copy)]
-pub(super) struct NodeTime {
-    /// Whether it has an urgent step, which may depend on other nodes.
-    urgent: bool,
-    /// The local state after a tick.
-    ticked: LocalId,
+/// What one worker remembers of time.
+#[derive(Default)]
+pub(super) struct Times {
+    /// By situated node, whether it has an urgent step, which may depend on other nodes.
+    urgent: FxHashMap<NodeId, bool>,
+    /// By node, the local state after a tick.
+    ticked: FxHashMap<NodeId, LocalId>,
 }
 
 /// What a tick does to a state.
@@ -105,44 +106,39 @@ impl Tables {
         let _filling = self.fill();
         Ok(known.insert(key, self.model.tick(process as usize, local)?))
     }
-
-    fn node_time(&self, id: NodeId) -> Result<NodeTime> {
-        let time = self.model.shape().time.as_ref().expect("a model with clocks");
-        let node = self.node(id);
-        let process = node.process as usize;
-        let ticked = if time.has_clocks(process) { self.ticked(node.process, node.local)? } else { node.local };
-        let urgent = !time.urgent[process].is_empty()
-            && self.transitions(id)?.iter().any(|transition| time.is_urgent(process, self.details(transition)));
-        Ok(NodeTime { urgent, ticked })
-    }
 }
 
-impl View<'_> {
-    fn node_time(&mut self, node: NodeId) -> Result<NodeTime> {
-        let id = node as usize;
-        if let Some(Some(known)) = self.times.get(id) {
-            return Ok(*known);
+impl<'t> View<'t> {
+    /// The local state of a node after a tick.
+    fn ticked(&mut self, node: NodeId) -> Result<LocalId> {
+        if let Some(&known) = self.times.ticked.get(&node) {
+            return Ok(known);
         }
-        let found = self.tables.node_time(node)?;
-        if self.times.len() <= id {
-            self.times.resize(id + 1, None);
-        }
-        self.times[id] = Some(found);
+        let Node { process, local, .. } = *self.tables.node(node);
+        let found = if self.time().has_clocks(process as usize) { self.tables.ticked(process, local)? } else { local };
+        self.times.ticked.insert(node, found);
         Ok(found)
+    }
+
+    fn time(&self) -> &'t Time {
+        self.tables.model.shape().time.as_ref().expect("a model with clocks")
     }
 
     /// Whether a process can take an urgent step. One that would send to a full channel is not possible.
     fn is_urgent(&mut self, state: &[u32], process: usize) -> Result<bool> {
-        if !self.node_time(state[process])?.urgent {
+        let (tables, time) = (self.tables, self.time());
+        if time.urgent[process].is_empty() {
             return Ok(false);
         }
-        let tables = self.tables;
-        let time = tables.model.shape().time.as_ref().expect("a model with clocks");
-        for (index, transition) in tables.transitions(state[process])?.iter().enumerate() {
+        let node = self.situated(state, process)?;
+        let is_urgent = |transition: &Transition| time.is_urgent(process, tables.details(transition));
+        let transitions = tables.transitions(node)?;
+        if !*self.times.urgent.entry(node).or_insert_with(|| transitions.iter().any(is_urgent)) {
+            return Ok(false);
+        }
+        for (index, transition) in transitions.iter().enumerate() {
             let via = TransitionRef { process: process as u16, index: index as u32 };
-            if time.is_urgent(process, tables.details(transition))
-                && (transition.simple || self.involved(state, 0, via)?.is_some())
-            {
+            if is_urgent(transition) && (transition.simple || self.involved(state, 0, via)?.is_some()) {
                 return Ok(true);
             }
         }
@@ -153,7 +149,7 @@ impl View<'_> {
     /// may stay there, whatever steps are enabled.
     pub(crate) fn rests(&mut self, state: &[u32]) -> Result<bool> {
         let Some(time) = self.tables.model.shape().time.as_ref() else { return Ok(false) };
-        for process in 0..self.processes {
+        for process in 0..self.movers {
             let changes = time.ticks(process) && self.tick(state, process)?.is_some();
             if changes || self.is_urgent(state, process)? {
                 return Ok(false);
@@ -165,19 +161,19 @@ impl View<'_> {
     /// What a tick (with drift, of this process) does to a state; none if it is not possible, or changes nothing.
     pub(super) fn tick(&mut self, state: &[u32], process: usize) -> Result<Option<Tick>> {
         let tables = self.tables;
-        let time = tables.model.shape().time.as_ref().expect("a model with clocks");
+        let time = self.time();
         let mut moves = false;
-        for (other, &node) in state[..self.processes].iter().enumerate() {
+        for (other, &node) in state[..self.movers].iter().enumerate() {
             if self.is_urgent(state, other)? {
                 return Ok(None);
             }
-            moves |= self.node_time(node)?.ticked != tables.node(node).local;
+            moves |= self.ticked(node)? != tables.node(node).local;
         }
         let mut after = SmallVec::new();
         if time.drift == 0 {
             for process in time.timed() {
                 let node = state[process];
-                after.push((process, tables.node_after(node, self.node_time(node)?.ticked, 0)));
+                after.push((process, tables.node_after(node, self.ticked(node)?, 0)));
             }
         } else {
             let lead = |process: usize| tables.node(state[process]).lead;
@@ -185,7 +181,7 @@ impl View<'_> {
             if lead(process) == time.drift {
                 return Ok(None);
             }
-            let ticked = self.node_time(state[process])?.ticked;
+            let ticked = self.ticked(state[process])?;
             after.push((process, tables.node_after(state[process], ticked, lead(process) + u8::from(!last))));
             for other in time.timed().filter(|&other| last && other != process) {
                 let local = tables.node(state[other]).local;

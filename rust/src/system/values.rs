@@ -6,7 +6,9 @@
 use crate::system::encoding;
 use crate::system::hash;
 use crate::system::intern::Interner;
-use crate::system::model::{Content, EventId, FieldId, LocalId, MessageId, MonitorId, Status, field_bit};
+use crate::system::model::{
+    CellSet, Content, EventId, FieldId, HOLE, LocalId, MessageId, MonitorId, Status, cell_bit, field_bit,
+};
 use crate::system::rename::rename;
 use std::cell::RefCell;
 
@@ -67,6 +69,21 @@ impl Values {
             encoding::tuple(parts[1..].iter().map(|&field| self.fields.content(field)), &mut content);
         }
         content
+    }
+
+    /// A local state followed by the contents of cells, with holes for those that are not in the set.
+    pub fn with_cells(&self, local: LocalId, cells: &[FieldId], read: CellSet) -> LocalId {
+        let hole = self.field(HOLE);
+        let mut fields = self.fields(local).to_vec();
+        fields.extend(cells.iter().enumerate().map(|(at, &cell)| if read & cell_bit(at) != 0 { cell } else { hole }));
+        self.local_of(self.status(local), &fields)
+    }
+
+    /// The local state without the cells that follow it, and the contents of these.
+    pub fn without_cells(&self, local: LocalId, cells: usize) -> (LocalId, &[FieldId]) {
+        let fields = self.fields(local);
+        let (own, cells) = fields.split_at(fields.len() - cells);
+        (self.local_of(self.status(local), own), cells)
     }
 
     /// The contents of the fields of a local state or a monitor.

@@ -18,6 +18,9 @@ pub struct FieldSlot {
     pub assigned: bool,
     /// Nothing in it can change.
     pub plain: bool,
+    /// It is a cell that was assigned before it was read. So its old content is not known to matter, and the assignment
+    /// counts even if it changes nothing here.
+    pub blind: bool,
 }
 
 #[derive(Clone)]
@@ -161,7 +164,7 @@ impl Memory {
             }
             encoder.out.clear();
             encoder.value(&slot.value)?;
-            results.push(if encoder.out == before.field(index).1 {
+            results.push(if encoder.out == before.field(index).1 && !slot.blind {
                 FieldResult::Unchanged
             } else {
                 FieldResult::Changed(encoder.out.clone())

@@ -182,6 +182,7 @@ impl State {
 fn is_fixed(value: &Value) -> bool {
     match value {
         Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Pid(_) | Value::Enum(_) => true,
+        Value::Shared(_) => true,
         Value::Tuple(items) => items.iter().all(is_fixed),
         _ => false,
     }

@@ -15,11 +15,14 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from plait.check.runner import Runner
+from plait.model.shared import Shared
 
 DOUBLINGS = 6
 LEAST = 6
 """A smaller value is not said to grow."""
 MOST_NAMED = 5
+_SHARED = "shared"
+"""In place of a message: the field of a shared object."""
 
 
 class Place(NamedTuple):
@@ -70,9 +73,15 @@ class Growth:
         return [text for _, text in sorted(found, key=lambda one: -one[0])[:MOST_NAMED]]
 
     def _sizes(self, process: int, local: int, inbox: int) -> Iterator[tuple[Place, int]]:
-        runner, cls = self._runner, self._runner.system.classes[process]
+        runner, system = self._runner, self._runner.system
         decode = runner.tabulation.codec.decode
         content = self._store.local(local)
+        if process >= len(system.classes):
+            cell = system.cells[process - len(system.classes)]
+            for expression, size in measured(decode(content[1:])[0]):
+                yield Place(cell.shared.role, _SHARED, cell.name, expression), size
+            return
+        cls = system.classes[process]
         if len(content) > 1:
             for name, value in zip(cls.__plait_fields__, decode(content[1:]), strict=True):
                 for expression, size in measured(value):
@@ -102,7 +111,7 @@ def measured(value: object, inside: str = "{}") -> Iterator[tuple[str, int]]:
         numbers = [n for n in (value.values() if isinstance(value, dict) else value) if type(n) is int]
         if numbers:
             yield f"max({inner}, default=0)", max(map(abs, numbers))
-    elif dataclasses.is_dataclass(value) and inside == "{}":
+    elif dataclasses.is_dataclass(value) and inside == "{}" and not isinstance(value, Shared):
         for field in dataclasses.fields(value):
             yield from measured(getattr(value, field.name), f"{{}}.{field.name}")
 
@@ -114,6 +123,11 @@ def _text(place: Place, now: int, bound: int) -> str:
             f"the number of {kind} messages that are pending for {role} keeps growing (now {now:,}): without a bound, the "
             f"search does not end. Bound the channels, for example unordered(capacity={bound}), or the search: "
             f"System(..., within=lambda s: all(len(p.inbox) <= {bound} for p in s[{role}]))"
+        )
+    if kind == _SHARED:
+        return (
+            f"{expression.format(f'{role}.{field}')} keeps growing (now {now:,}): without a bound, the search does not end. "
+            f"Bound the search: System(..., within=lambda s: {expression.format(f's[{role}].{field}')} <= {bound})"
         )
     owner = kind or role
     one, each = ("m", f"for m in s.messages if isinstance(m, {kind})") if kind else ("p", f"for p in s[{role}]")

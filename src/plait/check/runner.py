@@ -44,6 +44,8 @@ class Runner:
         self.engine = Engine(
             self.tabulation,
             processes=len(system.classes),
+            cells=len(system.cells),
+            handlers=[len(cls.__plait_handlers__) for cls in system.classes],
             monitors=len(system.monitors),
             network=network.kind,
             capacity=network.capacity,
@@ -83,6 +85,13 @@ class Runner:
         if native == "only":
             _require_native(found.functions)
         return found if found.any else None
+
+    def local(self, state: Sequence[int], index: int) -> bytes:
+        """What a step of a process depends on: its local state, followed by the contents of all cells."""
+        locals_ = self.engine.components(state)[0]
+        cells = locals_[len(self.system.classes) :]
+        store = self.engine.store
+        return store.local_with_cells(locals_[index], cells) if cells else store.local(locals_[index])
 
     def holds(self, number: int, state: Sequence[int]) -> bool | None:
         """Whether a property's predicate is true in a state; None if it raises an exception."""

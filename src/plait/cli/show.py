@@ -16,6 +16,7 @@ from plait.model.clock import Clock
 from plait.model.loading.loader import ModelFunction, find, load
 from plait.model.process import Handler, Process
 from plait.model.quorum import AtLeast, Quorum
+from plait.model.shared import Shared
 from plait.model.system import System
 from plait.report.wording import plural
 
@@ -90,10 +91,22 @@ def _system(system: System) -> dict[str, Any]:
         "within": system.within and system.within.name,
         "drift": system.drift,
         "processes": [_class(system, cls) for cls in dict.fromkeys(system.classes)],
+        "shared": [_shared(shared) for shared in system.shared],
         "monitors": [{"name": type(m).__name__, "doc": _doc(type(m))} for m in system.monitors],
         "properties": [
             {"name": p.name, "kind": p.kind, "of": None if p.quantified is None else str(p.quantified), "doc": p.doc}
             for p in system.properties
+        ],
+    }
+
+
+def _shared(shared: Shared) -> dict[str, Any]:
+    return {
+        "name": repr(shared),
+        "doc": _doc(type(shared)),
+        "fields": [
+            {"name": f.name, "type": _type(f.type), "initial": to_data(shared.__dict__[f.name])}
+            for f in dataclasses.fields(shared)  # type: ignore[arg-type]
         ],
     }
 
@@ -277,6 +290,10 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     lines += [f"drift: {facts['drift']}"] if facts["drift"] else []
     for process in facts["processes"]:
         lines += _process(process)
+    for shared in facts["shared"]:
+        lines += ["", f"shared {shared['name']}"] + ([f"  {shared['doc']}"] if shared["doc"] else [])
+        fields = [(f["name"], f"{f['type']} = {text(f['initial'])}") for f in shared["fields"]]
+        lines += _section("fields", fields, "  ")
     lines += _section("monitors", [(m["name"], m["doc"]) for m in facts["monitors"]])
     of = {p["name"]: f"of {p['of']}: " if p["of"] else "" for p in facts["properties"]}
     said = [(p["name"], f"{p['kind']:<9}  {of[p['name']]}{p['doc']}".rstrip(": ")) for p in facts["properties"]]

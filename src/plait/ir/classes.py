@@ -25,6 +25,7 @@ from plait.model.clock import Clock
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process
+from plait.model.shared import Shared
 from plait.model.view import VIEW_KEEPS
 
 if TYPE_CHECKING:
@@ -69,7 +70,13 @@ _LIBRARY: tuple[str, ...] = (
     "functools",
     "typing",
 )
-_LIBRARY += ("plait.model.message", "plait.model.process", "plait.model.monitor", "typing_extensions")
+_LIBRARY += (
+    "plait.model.message",
+    "plait.model.process",
+    "plait.model.monitor",
+    "plait.model.shared",
+    "typing_extensions",
+)
 _DEEPEST = 100
 """No state holds a value that is nested more deeply."""
 _FOREIGN = (("collections", "deque"), ("fractions", "Fraction"), ("decimal", "Decimal"))
@@ -179,7 +186,7 @@ class Classes:
         """The fields of a class."""
         found = self._fields.get(cls)
         if found is None:
-            if issubclass(cls, Process | Monitor):
+            if issubclass(cls, Process | Monitor | Shared):
                 found = cls.__plait_fields__
             elif _is_named_tuple(cls):
                 found = tuple(cls._fields)  # type: ignore[attr-defined]
@@ -200,7 +207,7 @@ class Classes:
 
     def self_objection(self, cls: type) -> str | None:
         """Why methods whose `self` is of this class cannot be lowered; None if they can."""
-        if not issubclass(cls, Process | Monitor):
+        if not issubclass(cls, Process | Monitor | Shared):
             return self.objection(cls)
         special = special_method(cls, except_for=("__init__", "__post_init__"))
         return attribute_hook(cls, self.fields(cls)) if special is None else f"{cls.__name__}, which defines {special}"
@@ -212,7 +219,7 @@ class Classes:
 
     def _objection(self, cls: type) -> str | None:
         name = cls.__name__
-        if issubclass(cls, Process | Monitor):
+        if issubclass(cls, Process | Monitor | Shared):
             return f"{name} as a value"
         if type(cls) not in (type, abc.ABCMeta, enum.EnumType) or not is_values(cls) or cls is Message:
             return f"{name}(…)"
@@ -245,6 +252,8 @@ class Classes:
         """Put the classes of the objects in a value into the table. Returns why one of them cannot be lowered."""
         if depth > _DEEPEST:  # no state can hold it
             return "a value that is nested too deeply"
+        if isinstance(value, Shared):
+            return f"the shared object {value!r}, which no field of the process holds"
         found: str | None = None
         parts: Iterable[Any] = ()
         if _is_foreign(value):
@@ -439,7 +448,7 @@ class Classes:
         encode = self.lowering.encode
         fields: list[str] = list(self.fields(cls))
         values: list[bytes] = []
-        kind: Literal["enum", "tuple", "record", "message", "process", "monitor"] = "record"
+        kind: Literal["enum", "tuple", "record", "message", "process", "monitor", "shared"] = "record"
         mutable, equal, ordered = False, True, False
         if issubclass(cls, enum.Enum):
             kind, fields = "enum", [m.name for m in cls]
@@ -448,8 +457,8 @@ class Classes:
                     values.append(encode(member.value))
                 except NO_CONTENT:
                     values.append(b"")
-        elif issubclass(cls, Process | Monitor):
-            kind = "process" if issubclass(cls, Process) else "monitor"
+        elif issubclass(cls, Process | Monitor | Shared):
+            kind = "process" if issubclass(cls, Process) else "monitor" if issubclass(cls, Monitor) else "shared"
             mutable, equal = True, False
         elif _is_named_tuple(cls):
             kind, ordered = "tuple", True

@@ -14,6 +14,7 @@ from plait.ir.nodes import Expression
 from plait.ir.scope import VIEW, Bindings, Instance, LocalFunction, Scope
 from plait.model.monitor import Monitor
 from plait.model.process import Process
+from plait.model.shared import Shared
 
 BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",
@@ -204,12 +205,12 @@ class Expressions(Clocks):
         if isinstance(found, property):
             getter = unwrapped(found.fget)
             receiver = self.expr(node.value)
-            if not issubclass(cls, Process | Monitor) and name in ("sender", "name", "value"):
+            if not issubclass(cls, Process | Monitor | Shared) and name in ("sender", "name", "value"):
                 return nodes.Attribute(receiver, name)
             return self.call(getter, [(receiver, Instance(cls))], node)
         if callable(getattr(found, "__func__", found)) and found is not UNKNOWN:
             return self.bound_method(cls, node, None)
-        if found is UNKNOWN and not issubclass(cls, Process | Monitor):
+        if found is UNKNOWN and not issubclass(cls, Process | Monitor | Shared):
             return nodes.Attribute(self.expr(node.value), name)
         if isinstance(found, type(None)) or found is UNKNOWN:
             raise self.refused(node, f"{cls.__name__}.{name}")
@@ -249,6 +250,10 @@ class Expressions(Clocks):
                     if objection is not None:
                         raise self.refused(node, objection)
                     return nodes.ViewMonitor(number)
+        if isinstance(found, type) and issubclass(found, Shared):
+            several = [shared for shared in system.shared if isinstance(shared, found)]
+            if len(several) == 1:
+                return nodes.Constant(self.lowering.encode(several[0]))  # a reference
         if isinstance(found, type):
             raise self.refused(node, f"s[{found.__name__}]")
         self.viewed(range(len(system.classes)), node)

@@ -12,10 +12,12 @@ from plait.ir.parts.quantifiers import parts_of
 from plait.ir.program import Lowering
 from plait.ir.reason import NotLoweredError, Reason
 from plait.ir.scope import VIEW, Instance, Kind
+from plait.kernel.pid import Pid
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
 from plait.model.quorum import Quorum
+from plait.model.shared import Shared
 from plait.model.system import System
 
 
@@ -101,7 +103,9 @@ class _Systems:
             lowering.classes.number(cls)
         for monitor in system.monitors:
             lowering.classes.number(type(monitor))
-        for thing in (*system.processes, *system.monitors):
+        for shared in system.shared:
+            lowering.classes.number(type(shared))
+        for thing in (*system.processes, *system.monitors, *system.shared):
             for name in thing.__plait_fields__:
                 lowering.classes.meet(thing.__dict__[name])
         handlers = [[self._handler(cls, h) for h in cls.__plait_handlers__] for cls in classes]
@@ -118,6 +122,7 @@ class _Systems:
             first_spare=len(system.processes),
             handlers=[[self._made(h) for h in of_class] for of_class in handlers],
             monitors=[(cls, self._native(entry)) for cls, entry in monitors],
+            shared=[self._shared(shared) for shared in system.shared],
             properties=[self._property(*judged) for judged in properties],
         )
         return Lowered(program, [self._report(entry) for entry in self.entries], lowering.classes.order)
@@ -142,7 +147,15 @@ class _Systems:
         entry = self.entry(f"{cls.__name__}.observe", cls.observe, (Instance(cls), None, None))
         return self.lowering.classes.number(cls), entry
 
+    def _shared(self, shared: Shared) -> tuple[int, str, int]:
+        pid: Pid = shared.__dict__["_id"]
+        return self.lowering.classes.number(type(shared)), pid.role, pid.index
+
     def _reason(self, entry: _Entry) -> Reason | None:
+        for shared in self.system.shared:  # any function may get a reference to it
+            objection = self.lowering.classes.self_objection(type(shared))
+            if objection is not None:
+                return Reason(objection, "", 0)
         if entry.number is None:
             return entry.reason
         reason = self.lowering.reasons.get(entry.number)

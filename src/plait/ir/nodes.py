@@ -504,11 +504,11 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Class(msgspec.Struct, frozen=True):
-    """A class of values, processes or monitors."""
+    """A class of values, processes, monitors or shared objects."""
 
     name: str
     """As the codec writes it: module and qualified name."""
-    kind: Literal["enum", "tuple", "record", "message", "process", "monitor"]
+    kind: Literal["enum", "tuple", "record", "message", "process", "monitor", "shared"]
     """`tuple` is a named tuple, `record` a dataclass."""
     fields: list[str]
     """In the order of the canonical bytes; for an enum, the names of its members."""
@@ -557,9 +557,8 @@ class Part(msgspec.Struct, frozen=True):
 class Property(msgspec.Struct, frozen=True):
     """A property: a function of the view. (The view itself is no value: slot 0 is empty.)
 
-    A quantified property has parts, so that it is tabulated for each process or pair of processes. With `every` it is true
-    if all parts are true, else if one is. `all(p(a) for a in s[Role])` has a part for each process of the role,
-    `all(p(a, b) for a, b in combinations(s[Role], 2))` one for each pair.
+    A quantified property has parts, one for each process (`all(p(a) for a in s[Role])`) or pair of processes, so that these
+    are tabulated. With `every` it is true if all parts are true, else if one is.
     """
 
     function: int
@@ -586,12 +585,13 @@ class Program(msgspec.Struct, frozen=True):
     processes: list[Process]
     """All positions, spare slots included."""
     first_spare: int
-    handlers: list[list[Handler]]
-    """For each process class, its handlers by number (`Process.__plait_handlers__`)."""
+    handlers: list[list[Handler]]  # for each process class, by number
     monitors: list[tuple[int, int | None]]
     """For each monitor its class and the function `observe(self, process, event)`."""
     properties: list[Property | None]
     """None: CPython answers."""
+    shared: list[tuple[int, str, int]] = []
+    """For each shared object its class and its id. In steps and guards, their fields follow those of the process."""
 
 
 def encoded(program: Program) -> bytes:

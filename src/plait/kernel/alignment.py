@@ -225,6 +225,8 @@ def _writer(trace: Trace, lane: str, name: str) -> int | None:
         event = trace.events[i]
         if name == "(monitor)" and event.announced:
             return i
+        if f"{lane}.{name}" in event.changed:
+            return i
         if event.lane == lane and (name in event.changed or event.kind in ("crash", "recover")):
             return i
         if lane in event.spawned or (event.lane == TIME and f"{lane}.{name}" in event.changed):

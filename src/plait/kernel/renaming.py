@@ -29,6 +29,11 @@ def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
     def of(name: str) -> str:
         return names.get(name, name)
 
+    def field(name: str) -> str:
+        """A field of a shared object has the name of its lane."""
+        lane, dot, rest = name.rpartition(".")
+        return f"{of(lane)}{dot}{rest}"
+
     def data(value: Data) -> Data:
         if isinstance(value, list):
             return [data(item) for item in value]
@@ -61,7 +66,8 @@ def renamed(trace: Trace, names: Mapping[str, str]) -> Trace:
             announced=data(e.announced),
             choices=data(e.choices),
             spawned=[of(name) for name in e.spawned],
-            changed={name: (data(before), data(after)) for name, (before, after) in e.changed.items()},
+            read=[field(name) for name in e.read],
+            changed={field(name): (data(before), data(after)) for name, (before, after) in e.changed.items()},
         )
 
     if not names:

@@ -34,11 +34,13 @@ def for_whom(violators: Sequence[Sequence[str]]) -> str:
     return f" for {'; '.join(map(' and '.join, violators))}" if violators else ""
 
 
-class Lane(msgspec.Struct, frozen=True):
-    """A vertical line of the diagram: a process, a thread, a server."""
+class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A vertical line of the diagram: a process, a thread, a server, or an object that they share."""
 
     name: str
     role: str
+    shared: bool = False
+    """A shared object: steps of other lanes read and write its fields."""
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -80,8 +82,10 @@ class Event(msgspec.Struct, frozen=True):
     choices: list[Data] = []
     spawned: list[str] = []
     read: list[str] = []
+    """Fields of this lane, and fields of shared objects with the name of their lane: `Store0.value`."""
     changed: dict[str, tuple[Data, Data]] = {}
-    """For each field of this lane that changed: the values before and after. On the lane `TIME`: `lane.field`."""
+    """For each field of this lane that changed: the values before and after. On the lane `TIME`, and of shared objects:
+    `lane.field`."""
     note: str | None = None
     abstract: str | None = None
     """The step of the abstract system that this step maps to, for a refinement."""

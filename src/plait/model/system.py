@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.pid import Pid
@@ -18,6 +18,7 @@ from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process
 from plait.model.properties import BUILT_IN, Property, condition, distinct
 from plait.model.quorum import Quorum
+from plait.model.shared import OUTSIDE, Shared
 from plait.model.tag import check_rounds
 
 if TYPE_CHECKING:
@@ -26,9 +27,20 @@ if TYPE_CHECKING:
 MOST_DRIFT = 100
 
 
+class Cell(NamedTuple):
+    """A field of a shared object: a component of the state of its own."""
+
+    shared: Pid
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.shared!r}.{self.name}"
+
+
 class System:
     """The system that `plait.check` checks.
 
+    Objects of a `Shared` class that processes hold in their fields are shared state: see `shared`.
     `spare={Worker: 2}` declares slots for processes that `spawn` creates. So all states have the same shape.
     `symmetric=[Acceptor]` declares that the processes of a role are interchangeable: if two of the same class are
     exchanged everywhere (fields, messages, all uses of their ids), the system behaves the same.
@@ -93,6 +105,12 @@ class System:
         self._members: dict[tuple[type[Process], bool], list[int]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
+        self.shared: list[Shared] = self._find_shared()
+        """The shared objects that processes hold, in the order in which they are found."""
+        self.cells: list[Cell] = [
+            Cell(shared.__dict__["_id"], name) for shared in self.shared for name in shared.__plait_fields__
+        ]
+        """The fields of shared objects. Their positions follow those of the processes."""
         covered: dict[int, type[Process]] = {}
         self.symmetric: list[type[Process]] = self._check_symmetric("symmetric", symmetric, covered)
         """Roles with interchangeable processes."""
@@ -165,12 +183,33 @@ class System:
             counts[name] = counts.get(name, 0) + 1
         return pids
 
+    def _find_shared(self) -> list[Shared]:
+        """Number the shared objects. They belong to this System from now on."""
+        found: dict[int, Shared] = {}
+        waiting: list[Any] = list(self.processes)
+        while waiting:
+            holder = waiting.pop(0)
+            for name in holder.__plait_fields__:
+                for value in _shared_in(holder.__dict__.get(name)):
+                    if id(value) not in found:
+                        found[id(value)] = value
+                        waiting.append(value)
+        counts: dict[str, int] = {}
+        classes: dict[str, type] = {cls.__name__: cls for cls in self.classes}
+        for shared in found.values():
+            name = type(shared).__name__
+            if classes.setdefault(name, type(shared)) is not type(shared):
+                raise ModelError(f"two different classes are called {name}", hint="rename one of them")
+            shared.__dict__.update(_id=Pid(name, counts.get(name, 0)), _memory=OUTSIDE)
+            counts[name] = counts.get(name, 0) + 1
+        return list(found.values())
+
     def _check_shared(self) -> None:
         """Refuse a mutable object that two processes hold: it would not be shared, each process would get a copy."""
         seen: dict[int, str] = {}
-        for process in self.processes:
+        for process in (*self.processes, *self.shared):
             for name in process.__plait_fields__:
-                place = f"{process.id}.{name}"
+                place = f"{process.__dict__['_id']}.{name}"
                 if name not in process.__dict__:
                     raise ModelError(
                         f"the field {place} has no value",
@@ -180,7 +219,7 @@ class System:
                     if seen.setdefault(id(value), place) != place:
                         raise ModelError(
                             f"{seen[id(value)]} and {place} hold the same {type(value).__name__} object",
-                            hint="give each its own copy: processes and fields cannot share an object",
+                            hint="give each its own copy, or put the value into a field of a Shared object",
                         )
 
     def _check_clocks(self) -> None:
@@ -296,8 +335,28 @@ class System:
         return f"System({self.name}: {', '.join(map(repr, self.pids))}; {self.network})"
 
 
+def _shared_in(value: Any, depth: int = 20) -> Iterator[Shared]:
+    """The shared objects that a value refers to."""
+    if isinstance(value, Shared):
+        yield value
+    elif depth and isinstance(value, list | tuple | set | frozenset):
+        inner = [found for part in value for found in _shared_in(part, depth - 1)]
+        if len(inner) > 1 and isinstance(value, set | frozenset):
+            raise ModelError("a set of shared objects gives them no order", hint="hold them in a tuple or a list")
+        yield from inner
+    elif depth and isinstance(value, dict):
+        for key, part in value.items():
+            yield from _shared_in(key, depth - 1)
+            yield from _shared_in(part, depth - 1)
+    elif depth and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _shared_in(getattr(value, field.name, None), depth - 1)
+
+
 def _mutable(value: Any, depth: int = 20) -> Iterator[Any]:
     """The objects inside a value that a handler can change in place."""
+    if isinstance(value, Shared):
+        return
     record = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if isinstance(value, list | dict | set | deque | Clock) or (record and not value.__dataclass_params__.frozen):
         yield value

@@ -15,12 +15,15 @@ from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process, Status
-from plait.model.system import System
+from plait.model.shared import Shared, reference
+from plait.model.system import Cell, System
 
-Component = tuple[Literal["field", "inbox", "monitor"], int, str | None]
-"""A part of a state that a property reads: a field of a process (None: its status), its inbox, or a monitor."""
+Component = tuple[Literal["field", "inbox", "monitor", "cell"], int, str | None]
+"""A part of a state that a property reads: a field of a process (None: its status), its inbox, a monitor, or a field of a
+shared object."""
 P = TypeVar("P", bound=Process)
 M = TypeVar("M", bound=Monitor)
+S = TypeVar("S", bound=Shared)
 
 
 _KEPT = """
@@ -161,7 +164,8 @@ def _auxiliary(cls: type[Process], name: str) -> ModelError:
 class View:
     """A global state: `s[Role]` and `s[pid]` are processes, `s[Audit]` is a monitor, `s.messages` is what is pending.
 
-    The three functions get the value of a component by its position: (status, fields), pending messages, a monitor.
+    `s[Store]` is a shared object. The functions get the value of a component by its position: (status, fields), pending
+    messages, a monitor, a field of a shared object.
     """
 
     def __init__(
@@ -171,8 +175,11 @@ class View:
         inbox: Callable[[int], tuple[Message, ...]],
         monitor: Callable[[int], Monitor],
         auxiliary: Mapping[type[Process], frozenset[str]] | None = None,
+        *,
+        cell: Callable[[int], Any] | None = None,
     ) -> None:
         self.system = system
+        self._cell = cell
         self.local, self.inbox, self._monitor = local, inbox, monitor
         self.auxiliary = auxiliary or {}
         """Fields without a value in this view. Reading one is an error."""
@@ -191,6 +198,8 @@ class View:
     def __getitem__(self, key: type[P]) -> tuple[P, ...]: ...
     @overload
     def __getitem__(self, key: type[M]) -> M: ...
+    @overload
+    def __getitem__(self, key: type[S]) -> S: ...
     @overload
     def __getitem__(self, key: Pid) -> ProcessView: ...
     def __getitem__(self, key: Any) -> Any:
@@ -211,10 +220,44 @@ class View:
                 if isinstance(monitor, key):
                     self.reads["monitor", i, None] = None
                     return self._monitor(i)
+        if isinstance(key, type) and issubclass(key, Shared):
+            return self._shared(key)
         raise ModelError(
             f"the view has no {key!r}",
-            hint="use s[Role], s[pid], or s[MonitorClass] for a monitor of the System",
+            hint="use s[Role], s[pid], s[MonitorClass] for a monitor, or s[SharedClass] for a shared object",
         )
+
+    def _shared(self, cls: type[S]) -> S:
+        found = [shared for shared in self.shared if isinstance(shared, cls)]
+        if len(found) != 1:
+            raise ModelError(
+                f"the system has {len(found) or 'no'} shared objects of the class {cls.__name__}",
+                hint="s[…] is for a single one: read others through a process that holds them, or s.shared",
+            )
+        return found[0]
+
+    @property
+    def shared(self) -> tuple[Shared, ...]:
+        """All shared objects."""
+        return tuple(reference(type(shared), shared.__dict__["_id"], self) for shared in self.system.shared)
+
+    # -- the memory of references to shared objects
+
+    def read(self, shared: Pid, name: str) -> Any:
+        """The field of a shared object."""
+        return self.cell(self.system.cells.index(Cell(shared, name)))
+
+    def write(self, shared: Pid, name: str, value: Any) -> None:
+        """Refuse the change of a shared object."""
+        raise ModelError(
+            f"the property changes the state it looks at: {shared!r}.{name}", hint="move the change into a handler"
+        )
+
+    def cell(self, number: int) -> Any:
+        """The field of a shared object, by its number."""
+        assert self._cell is not None
+        self.reads["cell", number, None] = None
+        return self._cell(number)
 
     def get(self, role: type[P]) -> tuple[P, ...]:
         """The processes of a role, as `s[role]` gives them; none if the system does not have this role.

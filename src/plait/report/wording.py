@@ -129,6 +129,9 @@ def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
     rows += [("announces", visible(text(announced))) for announced in event.announced]
     if event.spawned:
         rows.append(("spawns", ", ".join(map(visible, event.spawned))))
+    shared = [visible(name) for name in event.read if "." in name]
+    if shared:
+        rows.append(("reads", ", ".join(shared)))
     for field, (before, after) in event.changed.items():
         rows.append(("changes", f"{visible(field)}: {visible(text(before))} → {visible(text(after))}"))
     return rows

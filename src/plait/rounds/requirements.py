@@ -64,6 +64,11 @@ def refuse(system: System) -> None:
                 hint="write the handler with one message type and a quorum of a fixed size, or check the protocol "
                 "without rounds",
             )
+    if system.shared:
+        raise ModelError(
+            f"{system.name}: processes share {system.shared[0]!r}, and rounds change the order of their steps",
+            hint="use plait check, or send messages instead",
+        )
     for prop in system.properties:
         if prop.kind not in ("always", "reachable"):
             what = "terminal states" if prop.kind == "final" else "whole runs"

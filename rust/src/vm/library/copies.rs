@@ -27,8 +27,18 @@ pub fn shallow(value: &Value) -> Answer<Value> {
 /// Whether nobody can tell a copy of the value from the value. Its items are another matter.
 fn is_copied_as_itself(value: &Value) -> bool {
     use Value as V;
-    matches!(value, V::None | V::Bool(_) | V::Int(_) | V::Float(_) | V::Str(_) | V::Bytes(_) | V::Pid(_) | V::Enum(_))
-        || matches!(value, V::Tuple(_) | V::Named(_) | V::Record(_) | V::FrozenSet(_))
+    matches!(
+        value,
+        V::None
+            | V::Bool(_)
+            | V::Int(_)
+            | V::Float(_)
+            | V::Str(_)
+            | V::Bytes(_)
+            | V::Pid(_)
+            | V::Enum(_)
+            | V::Shared(_)
+    ) || matches!(value, V::Tuple(_) | V::Named(_) | V::Record(_) | V::FrozenSet(_))
 }
 
 /// A copy that shares nothing that can change.

@@ -22,6 +22,7 @@ impl<'a> Run<'a> {
             Value::Object(object) => Some(object.class),
             Value::Enum(member) => Some(member.class),
             Value::Monitor(monitor) => Some(program.monitors[*monitor as usize].0),
+            Value::Shared(shared) => Some(program.shared[*shared as usize].class),
             Value::Process => Some(program.processes[self.own_position()? as usize].class),
             Value::View(position) => Some(program.processes[*position as usize].class),
             _ => None,

@@ -2,7 +2,9 @@
 
 use super::json::{Loaded, array, bytes, field, number, optional, positions, text, truth};
 use super::purity::mark_pure;
-use super::{Attribute, Class, Function, Handler, Kind, Lambda, Part, Process, Program, Property, Symbol, Symbols};
+use super::{
+    Attribute, Class, Function, Handler, Kind, Lambda, Part, Process, Program, Property, SharedObject, Symbol, Symbols,
+};
 use crate::vm::value::encode::prefix;
 use crate::vm::value::{Pid, Traits};
 use rustc_hash::FxHashMap as HashMap;
@@ -85,6 +87,7 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
     }
     loader.positions = processes.len();
     loader.monitors = array(field(&json, "monitors")?)?.len();
+    let objects = json.get("shared").map_or(Ok(&[][..]), array)?;
     let given = array(field(&json, "functions")?)?;
     loader.parameters = given.iter().map(|f| number(field(f, "parameters")?)).collect::<Loaded<_>>()?;
     let mut functions = Vec::new();
@@ -110,8 +113,19 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
             _ => Err("a monitor has a class and a function".to_owned()),
         })
         .collect::<Loaded<_>>()?;
+    let mut shared: Vec<SharedObject> = Vec::new();
+    let mut cells = 0;
+    for object in objects {
+        let [class, role, index] = array(object)? else {
+            return Err("a shared object has a class and an id".to_owned());
+        };
+        let (class, role, index) = (number(class)? as u32, text(role)?.into(), number(index)? as u32);
+        shared.push(SharedObject { class, role, index, first: cells as u32 });
+        cells += made.get(class as usize).ok_or("a class does not exist")?.fields.len();
+    }
     let mut offsets = vec![0];
-    for class in processes.iter().map(|p| p.class).chain(monitors.iter().map(|m| m.0)) {
+    let classes_of_views = processes.iter().map(|p| p.class).chain(monitors.iter().map(|m| m.0));
+    for class in classes_of_views.chain(shared.iter().map(|s| s.class)) {
         let fields = made.get(class as usize).ok_or("a class does not exist")?.fields.len();
         offsets.push(offsets[offsets.len() - 1] + fields as u32);
     }
@@ -129,6 +143,8 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
             .map(|of_class| array(of_class)?.iter().map(handler).collect())
             .collect::<Loaded<_>>()?,
         monitors,
+        shared: shared.into(),
+        cells,
         properties: array(field(&json, "properties")?)?
             .iter()
             .map(|json| optional(json, property))
@@ -150,6 +166,7 @@ fn kind(class: &Json) -> Loaded<Kind> {
         "message" => Kind::Message,
         "process" => Kind::Process,
         "monitor" => Kind::Monitor,
+        "shared" => Kind::Shared,
         other => return Err(format!("unknown kind of class {other}")),
     })
 }

@@ -248,6 +248,7 @@ pub enum Kind {
     Message,
     Process,
     Monitor,
+    Shared,
 }
 
 /// What an attribute of an instance is.
@@ -306,6 +307,15 @@ pub struct Process {
     pub handlers: usize,
 }
 
+/// An object whose fields (*cells*) processes share.
+pub struct SharedObject {
+    pub class: u32,
+    pub role: Box<str>,
+    pub index: u32,
+    /// The number of its first field among the cells.
+    pub first: u32,
+}
+
 pub struct Program {
     pub functions: Box<[Function]>,
     pub lambdas: Box<[Lambda]>,
@@ -319,10 +329,14 @@ pub struct Program {
     pub first_spare: usize,
     pub handlers: Box<[Box<[Handler]>]>,
     pub monitors: Box<[(u32, Option<u32>)]>,
+    pub shared: Box<[SharedObject]>,
+    /// How many cells there are. In steps and guards, they follow the fields of the process.
+    pub cells: usize,
     pub properties: Box<[Option<Property>]>,
     /// Canonical bytes.
     pub constants: Box<[Box<[u8]>]>,
-    /// Where the fields of each process, then those of each monitor begin if all are in one row; then the end.
+    /// Where the fields of each process, of each monitor, and of each shared object begin if all are in one row; then the
+    /// end.
     pub field_offsets: Box<[u32]>,
     pub symbols: Symbols,
 }
@@ -341,6 +355,12 @@ pub struct Symbols {
 }
 
 impl Program {
+    /// The number of the shared object with this id.
+    pub fn shared_object(&self, role: &[u8], index: u32) -> Option<u16> {
+        let found = self.shared.iter().position(|shared| shared.index == index && shared.role.as_bytes() == role);
+        found.map(|number| number as u16)
+    }
+
     pub fn class_of_process(&self, position: u16) -> &Class {
         &self.classes[self.processes[position as usize].class as usize]
     }

@@ -1,7 +1,7 @@
 //! Attributes: the fields of records, of the process or monitor that runs, and of views.
 
 use super::{Question, Run};
-use crate::vm::machine::Read;
+use crate::vm::machine::{LocalFields, Read};
 use crate::vm::memory::FieldSlot;
 use crate::vm::program::{Attribute, Class, Symbol};
 use crate::vm::value::{Pid, Value};
@@ -58,6 +58,10 @@ impl<'a> Run<'a> {
                 Attribute::Field(field) => self.monitor_field(*monitor, field as usize),
                 other => self.computed(other, value),
             },
+            Value::Shared(shared) => match self.shared_class(*shared).attributes[name as usize] {
+                Attribute::Field(field) => self.shared_field(*shared, field),
+                other => self.computed(other, value),
+            },
             Value::Enum(member) => {
                 let class = &program.classes[member.class as usize];
                 if name == symbols.name {
@@ -87,14 +91,30 @@ impl<'a> Run<'a> {
         match value {
             Value::Process => match (self.own_attributes.get(name as usize), self.question) {
                 (Some(Attribute::Field(field)), Question::Step(..)) => {
-                    self.memory.fields[*field as usize] = FieldSlot { value: new, assigned: true, plain: false };
+                    self.memory.fields[*field as usize] =
+                        FieldSlot { value: new, assigned: true, ..FieldSlot::default() };
                     Ok(())
                 }
                 _ => Err(READ_ONLY),
             },
             Value::Monitor(monitor) => match (self.monitor_class(*monitor).attributes[name as usize], self.question) {
                 (Attribute::Field(field), Question::Observe(..)) => {
-                    self.memory.fields[field as usize] = FieldSlot { value: new, assigned: true, plain: false };
+                    self.memory.fields[field as usize] =
+                        FieldSlot { value: new, assigned: true, ..FieldSlot::default() };
+                    Ok(())
+                }
+                _ => Err(READ_ONLY),
+            },
+            Value::Shared(shared) => match (self.shared_class(*shared).attributes[name as usize], self.question) {
+                (Attribute::Field(field), Question::Step(_, local)) => {
+                    let cell = self.cell(*shared, field, local);
+                    let slot = &mut self.memory.fields[cell];
+                    *slot = FieldSlot {
+                        blind: slot.blind || slot.value.is_unset(),
+                        value: new,
+                        assigned: true,
+                        plain: false,
+                    };
                     Ok(())
                 }
                 _ => Err(READ_ONLY),
@@ -139,7 +159,7 @@ impl<'a> Run<'a> {
         };
         let (id, content) = local.field(field);
         let (value, plain) = self.memory.decoded(self.program, id, content, self.question.is_read_only())?;
-        self.memory.fields[field] = FieldSlot { value: value.clone(), assigned: false, plain };
+        self.memory.fields[field] = FieldSlot { value: value.clone(), plain, ..FieldSlot::default() };
         Ok(value)
     }
 
@@ -238,6 +258,37 @@ impl<'a> Run<'a> {
         self.memory.note_read(Read::Monitor(monitor, field as u16));
         let (id, content) = self.state()?.monitor(monitor as usize, field);
         self.keep_view_value(place, id, content)
+    }
+
+    // -- shared objects ----------------------------------------------------------------------------------------------
+
+    fn shared_class(&self, shared: u16) -> &'a Class {
+        let program = self.program;
+        &program.classes[program.shared[shared as usize].class as usize]
+    }
+
+    /// The place of a field of a shared object: the cells follow the fields of the process.
+    fn cell(&self, shared: u16, field: u32, local: &dyn LocalFields) -> usize {
+        local.count() - self.program.cells + (self.program.shared[shared as usize].first + field) as usize
+    }
+
+    fn shared_field(&mut self, shared: u16, field: u32) -> Answer<Value> {
+        let program = self.program;
+        match self.question {
+            Question::Step(_, local) | Question::Guard(_, local) => self.own_field(self.cell(shared, field, local)),
+            Question::Property(state) => {
+                let of_shared = program.processes.len() + program.monitors.len() + shared as usize;
+                let place = (program.field_offsets[of_shared] + field) as usize;
+                if !self.memory.view_values[place].is_unset() {
+                    return Ok(self.memory.view_values[place].clone());
+                }
+                let position = program.processes.len() + (program.shared[shared as usize].first + field) as usize;
+                self.memory.note_read(Read::Field(position as u16, 0));
+                let (id, content) = state.field(position, 0);
+                self.keep_view_value(place, id, content)
+            }
+            _ => Err(Bail(&"shared state outside of a step or a property")),
+        }
     }
 
     /// The position of the process with this id.

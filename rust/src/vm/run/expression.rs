@@ -279,6 +279,7 @@ impl<'a> Run<'a> {
             V::View(position) => Some(self.program.processes[*position as usize].class),
             V::Process => self.own_position().ok().map(|p| self.program.processes[p as usize].class),
             V::Monitor(monitor) => Some(self.program.monitors[*monitor as usize].0),
+            V::Shared(shared) => Some(self.program.shared[*shared as usize].class),
             _ => None,
         };
         match test {

@@ -78,7 +78,7 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> Answer<bool> {
         }
         (V::View(x), V::View(y)) => x == y,
         (V::Process, V::Process) => true,
-        (V::Monitor(x), V::Monitor(y)) => x == y,
+        (V::Monitor(x), V::Monitor(y)) | (V::Shared(x), V::Shared(y)) => x == y,
         (V::DictView(_), _) | (_, V::DictView(_)) => return Err(Bail(&"comparison of a dict view")),
         (V::Closure(_) | V::Function(_) | V::Builtin(_) | V::Method(_), _)
         | (_, V::Closure(_) | V::Function(_) | V::Builtin(_) | V::Method(_)) => {
@@ -142,6 +142,7 @@ pub fn identical(a: &Value, b: &Value) -> bool {
             // Their elements in one order: most often they were made alike.
             Rc::ptr_eq(x, y) || all(x.keys(), y.keys())
         }
+        (V::Shared(x), V::Shared(y)) => x == y,
         (V::Int(_) | V::Bool(_) | V::None | V::Str(_) | V::Bytes(_) | V::Pid(_) | V::Enum(_) | V::View(_), _) => {
             std::mem::discriminant(a) == std::mem::discriminant(b) && equal(a, b).unwrap_or(false)
         }
@@ -301,7 +302,7 @@ fn hash_into(value: &Value, state: &mut FxHasher) -> Answer<()> {
             }
             state.write_u64(sum);
         }
-        V::View(position) => state.write_u16(*position),
+        V::View(position) | V::Shared(position) => state.write_u16(*position),
         V::Object(object) => state.write_u32(object.class),
         _ => return Err(UNHASHABLE),
     }

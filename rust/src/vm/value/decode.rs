@@ -163,6 +163,9 @@ impl<'a> Decoder<'a> {
             b'P' => {
                 let role = self.bytes()?;
                 let index = u32::try_from(self.number()?).map_err(|_| MALFORMED)?;
+                if let Some(shared) = self.program.shared_object(role, index) {
+                    return Ok(Value::Shared(shared));
+                }
                 let roles = &self.program.roles;
                 let role = roles.binary_search_by(|known| known.as_bytes().cmp(role));
                 let role = role.map_err(|_| Bail(&"a process id of a role that the system does not have"))? as u32;

@@ -110,6 +110,11 @@ impl<'p> Encoder<'p> {
                 self.bytes(b'P', self.program.roles[pid.role as usize].as_bytes());
                 self.number(u64::from(pid.index));
             }
+            Value::Shared(number) => {
+                let shared = &self.program.shared[*number as usize];
+                self.bytes(b'P', shared.role.as_bytes());
+                self.number(u64::from(shared.index));
+            }
             Value::Enum(member) => {
                 let class = &self.program.classes[member.class as usize];
                 self.out.extend_from_slice(&class.prefix);

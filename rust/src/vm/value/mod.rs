@@ -55,6 +55,8 @@ pub enum Value {
     View(u16),
     /// The monitor that observes, or a monitor as a property sees it, by its number.
     Monitor(u16),
+    /// A reference to a shared object, by its number.
+    Shared(u16),
     Closure(Rc<Closure>),
     Function(Rc<BoundFunction>),
     Builtin(Builtin),

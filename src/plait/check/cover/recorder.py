@@ -42,6 +42,8 @@ class Recorder:
         """Types of messages, with the class that received them."""
         self.reads: dict[tuple[type, str], set[str]] = {}
         """The readers of a field of a process or of a message."""
+        self.cell_reads: dict[str, set[str]] = {}
+        """The readers of a field of a shared object."""
         self._guards: dict[Place, list[Condition]] = {}
         self._accepts: dict[Place, list[Condition]] = {}
         self._bodies: dict[Place, list[Condition]] = {}
@@ -93,8 +95,16 @@ class Recorder:
         self._guards[cls, handler][0].false = True
 
     def read(self, cls: type, fields: Iterable[str], by: str) -> None:
+        cells = {str(cell) for cell in self.system.cells}
         for field in fields:
-            self.reads.setdefault((cls, field), set()).add(by)
+            if field in cells:
+                self.read_cells([field], f"{cls.__name__}.{by}")
+            else:
+                self.reads.setdefault((cls, field), set()).add(by)
+
+    def read_cells(self, cells: Iterable[str], by: str) -> None:
+        for cell in cells:
+            self.cell_reads.setdefault(cell, set()).add(by)
 
     def noting(self, by: str) -> Callable[[type[Message], str], None]:
         """For messages that report which of their fields are read, and by what code."""
@@ -161,6 +171,8 @@ class Recorder:
             for name in cls.__plait_fields__:
                 by = sorted(self.reads.get((cls, name), ()))
                 yield FieldCoverage(cls.__name__, name, by, (cls, name) not in idle)
+        for cell in self.system.cells:
+            yield FieldCoverage(repr(cell.shared), cell.name, sorted(self.cell_reads.get(str(cell), ())), True)
 
     def _contents(self, sent: Went) -> Iterator[FieldCoverage]:
         """The fields of messages that are sent."""

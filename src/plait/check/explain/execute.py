@@ -61,7 +61,8 @@ class Execution(NamedTuple):
         """For each process, its fields in the last state. A process that was not created has none."""
         runner = self.tracer.runner
         locals_ = runner.engine.components(self.tracer.state)[0]
-        return [dict(runner.tabulation.local_value(i, local)[1]) for i, local in enumerate(locals_)]
+        processes = range(len(runner.system.classes))
+        return [dict(runner.tabulation.local_value(i, locals_[i])[1]) for i in processes]
 
 
 def execution(system: System, steps: Sequence[Step]) -> Execution:
@@ -118,7 +119,7 @@ def _assumed(system: System, trace: Trace) -> tuple[Fairness, ...]:
 
 def _retaken(system: System, trace: Trace) -> Lasso:
     runner = Runner(flattened(system, system.properties))
-    names = [repr(pid) for pid in system.pids]
+    names = [repr(pid) for pid in (*system.pids, *system.shared)]
     trace = renamed(trace, by_position([lane.name for lane in trace.lanes], names))
     tracer = Tracer(runner, begun(runner, trace))
     messages = {m.id: m for m in trace.messages}

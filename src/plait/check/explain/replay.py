@@ -118,6 +118,13 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
         key = (lambda m: m[0]) if queues else exact
         if [exact(m) for m in sorted(there, key=key)] != [exact(m) for m in sorted(recorded, key=key)]:
             return False
+    cells = zip(runner.system.cells, locals_[len(tracer.names) :], strict=True)
+    if any(
+        exact(to_data(runner.tabulation.cell_value(local)))
+        != exact(event.state.fields.get(repr(cell.shared), {}).get(cell.name))
+        for cell, local in cells
+    ):
+        return False
     return list(budgets) == list(event.state.budgets.values())
 
 
@@ -129,7 +136,7 @@ def _same(place: str, trace: Trace, then: Snapshot, tracer: Tracer, now: Snapsho
             )
         _same_record(f"{place} differs: {name}", then.fields[name], now.fields[name])
         was = _messages(place, trace.messages, then.pending.get(name, []))
-        if was != _messages(place, tracer.messages, now.pending[name]):
+        if was != _messages(place, tracer.messages, now.pending.get(name, [])):
             raise TraceError(f"{place} differs: other messages are pending for {name}", hint=_STALE)
     for what, before, after in (
         ("status", then.status, now.status),

@@ -8,9 +8,10 @@ only if it does: that takes longer than to execute it.
 - *Fewer switches*: independent steps of different processes are exchanged, so that the run changes from process to
   process as seldom as possible. Dependent steps keep their order, so the last state stays the same.
 
-A step depends on earlier steps of the same process, on the steps that sent its messages, and on the step that spawned
-its process. Steps that announce or spawn keep their order, because monitors and slots depend on it. A tick depends on all
-earlier steps, and all later steps depend on it.
+A step depends on earlier steps of the same process, on the steps that sent its messages, on the step that spawned its
+process, and on steps that read or write a shared field that it writes, or write one that it reads. Steps that announce
+or spawn keep their order, because monitors and slots depend on it. A tick depends on all earlier steps, and all later
+steps depend on it.
 """
 
 from __future__ import annotations
@@ -142,6 +143,8 @@ def dependence(events: Sequence[Event]) -> list[set[int]]:
     """For each event, the earlier events that it depends on directly."""
     last: dict[str, int] = {}
     sender: dict[int, int] = {}
+    writer: dict[str, int] = {}
+    readers: dict[str, set[int]] = {}
     found: list[set[int]] = []
     tick: set[int] = set()
     for number, event in enumerate(events):
@@ -149,6 +152,16 @@ def dependence(events: Sequence[Event]) -> list[set[int]]:
         if event.kind == "tick":
             before |= set(last.values())
             tick = {number}
+        read, written = (
+            {name for name in names if "." in name and event.kind != "tick"} for names in (event.read, event.changed)
+        )
+        before |= {writer[cell] for cell in read | written if cell in writer}
+        for cell in written:
+            before |= readers.pop(cell, set())
+            writer[cell] = number
+        for cell in read:
+            readers.setdefault(cell, set()).add(number)
+        before.discard(number)
         lanes = [event.lane, *event.spawned]
         lanes += ["#monitors"] if event.announced else []
         lanes += ["#slots"] if event.spawned else []

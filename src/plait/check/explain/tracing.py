@@ -38,10 +38,13 @@ class Tracer(Path):
         self.system = runner.system
         self.messages: list[Sent] = []
         self.names = [repr(pid) for pid in self.system.pids]
+        """Of the processes."""
+        self.lanes = [Lane(n, pid.role) for n, pid in zip(self.names, self.system.pids, strict=True)]
+        self.lanes += [Lane(repr(shared), type(shared).__name__, shared=True) for shared in self.system.shared]
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
-        for index, inbox in enumerate(runner.engine.components(self.state)[1]):
+        for index, inbox in enumerate(self._inboxes()):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
         self.initial = self._snapshot()
@@ -64,7 +67,7 @@ class Tracer(Path):
             target=self.system.target or "",
             parameters={key: to_data(value) for key, value in self.system.parameters.items()},
             property=name,
-            lanes=[Lane(n, pid.role) for n, pid in zip(self.names, self.system.pids, strict=True)],
+            lanes=self.lanes,
             messages=self.messages,
             initial=self.initial,
             chosen=self.chosen,
@@ -110,7 +113,7 @@ class Tracer(Path):
         if transition.handler is None:
             return []
         index = transition.process
-        local = self.runner.engine.store.local(self.runner.engine.components(self.state)[0][index])
+        local = self.runner.local(self.state, index)
         messages = [(sender, content) for _, sender, content in transition.consumed]
         return self.runner.tabulation.reads(index, local, transition.handler, messages, transition.choices)
 
@@ -162,7 +165,7 @@ class Tracer(Path):
 
     def _settle(self) -> None:
         """Drop instances that the engine does not have: merged with an equal one, or sent to a crashed process."""
-        for index, inbox in enumerate(self.runner.engine.components(self.state)[1]):
+        for index, inbox in enumerate(self._inboxes()):
             there = [message for message, _, _ in self.runner.engine.store.inbox(inbox)]
             kept = []
             for entry in self._pending[index]:
@@ -171,12 +174,16 @@ class Tracer(Path):
                     kept.append(entry)
             self._pending[index] = kept
 
+    def _inboxes(self) -> list[int]:
+        return self.runner.engine.components(self.state)[1][: len(self.names)]
+
     def _fields(self, transition: Transition) -> dict[str, Data]:
-        """The fields that a transition may change."""
+        """The fields that a transition may change; those of other lanes with the name of the lane."""
         found = state_fields(self.runner, self.state)
-        if self.lane(transition) == TIME:
-            return {f"{name}.{field}": value for name, own in found.items() for field, value in own.items()}
-        return found[self.names[transition.process]]
+        own = None if self.lane(transition) == TIME else self.names[transition.process]
+        others = found if own is None else map(repr, self.runner.system.shared)
+        named = {f"{name}.{field}": value for name in others for field, value in found[name].items()}
+        return named if own is None else found[own] | named
 
     def _snapshot(self) -> Snapshot:
         pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
@@ -213,7 +220,7 @@ def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]
     locals_, _, monitors, budgets = runner.engine.components(state)
     system, tabulation = runner.system, runner.tabulation
     names = [repr(pid) for pid in system.pids]
-    statuses = [tabulation.local_value(i, local)[0] for i, local in enumerate(locals_)]
+    statuses = [tabulation.local_value(i, locals_[i])[0] for i in range(len(names))]
     return Snapshot(
         fields=state_fields(runner, state),
         pending=pending,
@@ -226,14 +233,19 @@ def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]
 
 
 def state_fields(runner: Runner, state: Sequence[int]) -> dict[str, dict[str, Data]]:
-    """For each process, its fields as data; with drift, also by how many ticks it is ahead."""
+    """For each process and shared object, its fields as data; with drift, also by how many ticks a process is ahead."""
+    system, tabulation = runner.system, runner.tabulation
     found: dict[str, dict[str, Data]] = {}
-    leads = runner.engine.leads(state) if runner.system.drift else []
-    for index, local in enumerate(runner.engine.components(state)[0]):
-        fields = runner.tabulation.local_value(index, local)[1]
-        own = found[repr(runner.system.pids[index])] = {name: to_data(value) for name, value in fields.items()}
-        if leads and runner.system.classes[index].__plait_clocks__:
+    leads = runner.engine.leads(state) if system.drift else []
+    locals_ = runner.engine.components(state)[0]
+    for index, pid in enumerate(system.pids):
+        fields = tabulation.local_value(index, locals_[index])[1]
+        own = found[repr(pid)] = {name: to_data(value) for name, value in fields.items()}
+        if leads and system.classes[index].__plait_clocks__:
             own["(lead)"] = leads[index]
+    found |= {repr(shared): {} for shared in system.shared}
+    for cell, local in zip(system.cells, locals_[len(system.pids) :], strict=True):
+        found[repr(cell.shared)][cell.name] = to_data(tabulation.cell_value(local))
     return found
 
 

@@ -23,7 +23,7 @@ def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
         if status != "up":
             found.append(Wait(repr(pid), None, f"it is {status}"))
             continue
-        local = runner.engine.store.local(locals_[index])
+        local = runner.local(state, index)
         armed = {takes.handler: takes for takes in tabulation.armed(index, local)}
         pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[index])]
         handlers = [(n, h) for n, h in enumerate(cls.__plait_handlers__) if h.kind in ("action", "message")]

@@ -41,6 +41,12 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     last = events[-1].state if events else tracer.initial
     reads = []
     for index, position in sorted(fields):  # a property may have read them in the order of a set
+        if index >= len(tracer.names):
+            if position:
+                cell = system.cells[index - len(tracer.names)]
+                lane = repr(cell.shared)
+                reads.append(Read(lane, cell.name, last.fields[lane][cell.name], _writer(events, lane, cell.name)))
+            continue
         lane = tracer.names[index]
         if position:
             name = system.classes[index].__plait_fields__[position - 1]
@@ -76,13 +82,16 @@ def violators(tracer: Tracer, prop: Property) -> list[list[str]]:
 def _last(tracer: Tracer) -> View:
     """The last state."""
     locals_, inboxes, monitors, _ = tracer.runner.engine.components(tracer.state)
-    tabulation = tracer.runner.tabulation
-    return View(
+    tabulation, processes = tracer.runner.tabulation, len(tracer.names)
+    view = View(
         tracer.runner.system,
         lambda i: tabulation.local_value(i, locals_[i]),
         lambda i: tabulation.inbox_value(inboxes[i]),
         lambda i: tabulation.monitor_value(i, monitors[i]),
+        cell=lambda i: tabulation.cell_value(locals_[processes + i]),
     )
+    tabulation.model_codec.cells.begin_view(view.cell)
+    return view
 
 
 def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
@@ -92,11 +101,17 @@ def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
     if failing.announced:  # a monitor may have raised, and it depends on all announcements
         roots |= {i for i, e in enumerate(events) if e.announced}
     before = events[-2].state if len(events) > 1 else tracer.initial
-    reads = [
-        Read(failing.lane, name, before.fields[failing.lane].get(name), _writer(events[:-1], failing.lane, name))
-        for name in failing.read
-    ]
+    reads = []
+    for read in failing.read:
+        lane, name = _place(failing, read)
+        reads.append(Read(lane, name, before.fields[lane].get(name), _writer(events[:-1], lane, name)))
     return Why([], _by_step(reads), _sliced(tracer, events, roots))
+
+
+def _place(event: Event, read: str) -> tuple[str, str]:
+    """The lane and the field of a read of a step: its own lane, or the lane of a shared object."""
+    lane, _, name = read.rpartition(".")
+    return lane or event.lane, name
 
 
 def _by_step(reads: list[Read]) -> list[Read]:
@@ -121,7 +136,9 @@ def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = 
     """The last step that wrote a field."""
     for i in reversed(range(len(events) if before is None else before)):
         event = events[i]
-        if (event.lane == lane and name in event.changed) or lane in event.spawned:
+        if (event.lane == lane and name in event.changed) or f"{lane}.{name}" in event.changed:
+            return i
+        if lane in event.spawned:
             return i
         if event.lane == lane and event.kind in ("crash", "recover"):
             return i
@@ -154,7 +171,7 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
         found.add(number)
         event = events[number]
         waiting += [senders[m] for m in event.consumed if m in senders]
-        read = [(event.lane, name) for name in event.read]
+        read = [_place(event, name) for name in event.read]
         if event.kind == "tick":  # a clock goes on from where it was
             read = [_clock(event.lane, name) for name in event.changed]
         written = (_writer(events, lane, name, number) for lane, name in read)

@@ -97,8 +97,11 @@ def differences(lasso: Lasso) -> list[tuple[int, str]] | None:
     start, end = (runner.engine.components(visited[i]) for i in (lasso.stem, -1))
     if start[1:] != end[1:]:
         return None
+    processes = len(runner.system.classes)
+    if start[0][processes:] != end[0][processes:]:  # shared fields
+        return None
     found: list[tuple[int, str]] = []
-    for index in range(len(runner.system.classes)):
+    for index in range(processes):
         (was, before), (now, after) = (runner.tabulation.local_value(index, local[0][index]) for local in (start, end))
         if was != now:
             return None

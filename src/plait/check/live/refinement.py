@@ -39,6 +39,11 @@ class Refining:
 
     def __init__(self, runner: Runner, prop: Refinement) -> None:
         self.runner, self.prop = runner, prop
+        if prop.abstract.shared:
+            raise ModelError(
+                f"{prop.name}: the abstract System has shared state",
+                hint="put it into fields of a process: a mapping gives the processes of the abstract System",
+            )
         self.abstract = Runner(prop.abstract)
         self.fairness = engine_fairness(prop.abstract, prop.abstract.fairness)
         self._numbers: dict[Key, int] = {}
@@ -59,6 +64,7 @@ class Refining:
             lambda i: tabulation.local_value(i, locals_[i]),
             lambda i: tabulation.inbox_value(inboxes[i]),
             lambda i: tabulation.monitor_value(i, monitors[i]),
+            cell=lambda i: tabulation.cell_value(locals_[len(self.runner.system.classes) + i]),
         )
         self._count += 1
         key = tabulation.order.watched(self._mapped, view)
@@ -101,6 +107,7 @@ class Refining:
         """The abstract state of a view."""
         codec = self.abstract.tabulation.model_codec
         self.runner.tabulation.model_codec.thread = get_ident()
+        self.runner.tabulation.model_codec.cells.begin_view(view.cell)
         try:
             made = self.prop.processes(view)
         except ModelError:

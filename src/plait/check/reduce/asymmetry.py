@@ -33,6 +33,9 @@ class Asymmetry:
 
     def asymmetric_initial(self, swapped: Swapped, process: int, image: int) -> AsymmetryError:
         """The initial states of two processes do not correspond."""
+        if process >= len(self.system.classes):
+            cell = self.system.cells[process - len(self.system.classes)]
+            return self._refused(swapped, f"the initial value of {cell} treats them differently")
         a, b = self.system.pids[process], self.system.pids[image]
         return self._refused(swapped, f"the initial states of {a!r} and {b!r} differ: {self._initial(process, image)}")
 

@@ -85,11 +85,14 @@ def decompose(system: System, inference: Literal["auto", "declared"]) -> Decompo
     >>> [f.label for f in decompose(System([Clock()]), "declared").fields if f.auxiliary]
     []
     """
-    found = dependences(system)
+    # The analysis does not follow values into shared objects and back.
+    found = dependences(system) if not system.cells else Dependences({}, frozenset(), ())
     facts = []
     for cls in dict.fromkeys(system.classes):
         for name in cls.__plait_fields__:
             reason, declared = found.reasons.get((cls, name), ()), name in cls.__plait_aux__
+            if system.cells:
+                reason = ("a step may write it to shared state",)
             auxiliary = declared or (inference == "auto" and not reason)
             facts.append(FieldRelevance(cls, name, declared, auxiliary, reason))
     return Decomposition(tuple(facts), found)

@@ -140,6 +140,11 @@ def plan(
         nothing = "no field is declared aux(…)"
     if decomposition and options.native == "only":
         summary, nothing = [], "cannot be used if the model runs natively only: it keeps auxiliary fields in Python"
+    if system.cells:
+        summary, nothing = (
+            [],
+            "cannot be used with shared state: every shared field is relevant, and so is what steps write there",
+        )
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
     symmetry, rotations = _symmetric(system), [system.members(role) for role in system.rotations]
@@ -198,6 +203,8 @@ def _needs_fair_order(system: System, given: Sequence[Fairness]) -> str | None:
         return f"{given[0]} on a network that loses any number of messages, {lost}: a loss can disable a process"
     if system.network.capacity is not None:
         return f"{given[0]} on a network with a capacity, {lost}: a full channel can disable a process"
+    if system.cells:
+        return f"{given[0]} in a system with shared state, {lost}: a step can disable the steps of another process"
     if any(system.spare.values()):
         return f"{given[0]} in a system with spare slots, {lost}: a process that spawns can disable another"
     roles = [one.role for one in given if one.role is not None and not isinstance(one.of, Recovery)]

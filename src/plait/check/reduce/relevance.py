@@ -98,7 +98,7 @@ class Relevance(Tabulation):
         erased = [[o._replace(local=self.erased(i, o.local)) for o in some] for i, some in enumerate(processes)]
         return erased, monitors
 
-    def armed(self, index: int, local: bytes) -> list[Takes]:
+    def armed(self, index: int, local: bytes, only: int | None = None) -> list[Takes]:
         return self._ask(index, local, ("armed",))  # type: ignore[no-any-return]
 
     def guards(

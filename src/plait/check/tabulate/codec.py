@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from plait._native import Codec, Failure
+from plait.check.tabulate.cells import Cells, UnseenError
 from plait.kernel.deadline import OutOfTimeError
 from plait.kernel.errors import ModelError, PlaitError
 from plait.kernel.pid import Pid
@@ -18,6 +19,7 @@ from plait.kernel.trace import Raised
 from plait.model.clock import Clock, refusal
 from plait.model.message import Message
 from plait.model.process import Process
+from plait.model.shared import reference
 from plait.model.system import System
 
 UP, CRASHED, DOWN, UNBORN = range(4)
@@ -37,7 +39,7 @@ class StuckError(BaseException):
 
 def require_users(error: BaseException) -> None:
     """Raise an exception again that is not one of user code: Ctrl-C, and those by which Plait ends user code."""
-    if isinstance(error, KeyboardInterrupt | OutOfTimeError | StuckError):
+    if isinstance(error, KeyboardInterrupt | OutOfTimeError | StuckError | UnseenError):
         raise error
 
 
@@ -47,6 +49,10 @@ class ModelCodec:
     def __init__(self, system: System) -> None:
         self.system = system
         self.codec = Codec(Pid)
+        self.cells = Cells(system)
+        for shared in system.shared:
+            pid: Pid = shared.__dict__["_id"]
+            self.codec.refer(pid.role, pid.index, reference(type(shared), pid, self.cells))
         self.thread: int | None = None
         """The thread that runs user code, or ran it last."""
 
@@ -57,11 +63,16 @@ class ModelCodec:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
 
     def process(self, index: int, local: bytes, *, cls: type[Process] | None = None) -> Process:
-        """A fresh process in this local state."""
+        """A fresh process in this local state. The cells that may follow its fields are what user code reads now."""
         declared = self.system.classes[index]
         process = object.__new__(cls or declared)
         fields = object.__getattribute__(process, "__dict__")
-        fields.update(zip(declared.__plait_fields__, self.codec.decode(local[1:]), strict=True))
+        values = self.codec.decode(local[1:])
+        if self.cells.all:
+            own = len(declared.__plait_fields__)
+            self.cells.begin(values[own:])
+            values = values[:own]
+        fields.update(zip(declared.__plait_fields__, values, strict=True))
         fields["_id"] = self.system.pids[index]
         return process
 
@@ -73,10 +84,7 @@ class ModelCodec:
 
     def encode(self, value: object, place: str) -> bytes:
         try:
-            content = self.codec.encode(value)
-            if _CLOCK in content:
-                raise TypeError("it holds a clock", "a clock stays in its field: compare it, and use the result")
-            return content
+            return without_clock(self.codec.encode(value))
         except NO_CONTENT as error:
             # A field of the message may be the reason.
             if isinstance(value, Message):
@@ -90,6 +98,20 @@ class ModelCodec:
                 or "use numbers, strings, enums, tuples, lists, dicts, sets, deques, dataclasses, process ids; "
                 "each list, dict and set in one place only",
             ) from None
+
+    def with_cells(self, local: bytes, cells: list[bytes]) -> bytes:
+        """A local state, followed by the contents of cells."""
+        return self.codec.joined([*self.codec.fields(local), *cells])
+
+    def without_cells(self, index: int, local: bytes) -> bytes:
+        """A local state, without the contents of cells that may follow its fields."""
+        if not self.cells.all:
+            return local
+        return self.codec.joined(self.codec.fields(local)[: len(self.system.classes[index].__plait_fields__) + 1])
+
+    def situation(self, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
+        """The content of the fields of a process that ran, and of all cells: no two of them may share an object."""
+        return self.fields((*values, *self.cells.values), (*names, *self.cells.names), place)
 
     def local(self, status: int, values: tuple[Any, ...], names: tuple[str, ...], place: str) -> bytes:
         """The content of a local state."""
@@ -107,6 +129,13 @@ class ModelCodec:
             for (a, x), (b, y) in itertools.combinations(zip(names, values, strict=True), 2):
                 self.encode((x, y), f"{place}: fields {a} and {b}")
             raise
+
+
+def without_clock(content: bytes) -> bytes:
+    """A content, which must not have a clock: only a field of a process is one."""
+    if _CLOCK in content:
+        raise TypeError("it holds a clock", "a clock stays in its field: compare it, and use the result")
+    return content
 
 
 def declared_values(thing: Any, fields: tuple[str, ...], where: str) -> tuple[Any, ...]:

@@ -27,7 +27,8 @@ from plait.model.view import View
 STATUSES: tuple[Status, ...] = ("up", "crashed", "down", "unborn")
 
 Read = tuple[Literal["field", "inbox", "monitor"], int, int]
-"""A component that a property read. A field is given by its position in its class, from 1; 0 stands for the status."""
+"""A component that a property read. A field is given by its position in its class, from 1; 0 stands for the status.
+The positions of cells follow those of processes; a cell has one field."""
 Judgement = tuple[bool | None, list[Read]]
 """A property's value in a state (None: it raised an exception), and the components that it read, in order."""
 
@@ -55,6 +56,7 @@ class Evaluation:
         self._locals: dict[tuple[type[Process], int], tuple[Status, dict[str, Any]]] = {}
         self._inboxes: dict[int, tuple[Message, ...]] = {}
         self._monitors: dict[tuple[int, int], Monitor] = {}
+        self._cells: dict[int, Any] = {}
 
     def evaluate(
         self, number: int, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -67,6 +69,7 @@ class Evaluation:
             lambda i: self.inbox_value(inboxes[i]),
             lambda i: self.monitor_value(i, monitors[i]),
             self.auxiliary,
+            cell=lambda i: self.cell_value(locals_[len(self.system.classes) + i]),
         )
         count = self._evaluations_of[prop.name] = self._evaluations_of.get(prop.name, 0) + 1
         place = f"property {prop.name}"
@@ -93,8 +96,10 @@ class Evaluation:
         self.check_untouched(place, view, locals_, inboxes, monitors)
         reads = self.positions(view)
         if self.recorder is not None:
-            for _, index, name in view.reads:
-                if name is not None:
+            for kind, index, name in view.reads:
+                if kind == "cell":
+                    self.recorder.read_cells([self.model_codec.cells.names[index]], place)
+                elif name is not None:
                     self.recorder.read(self.system.classes[index], {name}, place)
             pending = [m for kind, i, _ in reads if kind == "inbox" for m in self.inbox_value(inboxes[i])]
             self.recorder.saw(pending, place)
@@ -104,7 +109,9 @@ class Evaluation:
         """What was read of a view, for the engine."""
         classes = self.system.classes
         return [
-            (kind, index, 0 if name is None else classes[index].__plait_fields__.index(name) + 1)
+            ("field", len(classes) + index, 1)
+            if kind == "cell"
+            else (kind, index, 0 if name is None else classes[index].__plait_fields__.index(name) + 1)
             for kind, index, name in view.reads
         ]
 
@@ -130,6 +137,7 @@ class Evaluation:
 
     def _judged(self, prop: Property, view: View, probe: bool = False) -> bool | Failure:
         self.model_codec.thread = get_ident()
+        self.model_codec.cells.begin_view(view.cell)
         try:
             value = prop(view) if probe else self.order.watched(prop, view)
         except AssertionError:
@@ -163,6 +171,9 @@ class Evaluation:
                 monitor = self._monitors[i, monitors[i]]
                 what, then = f"monitor {type(monitor).__name__}", [self.store.monitor(monitors[i])]
                 now = [declared_values(monitor, monitor.__plait_fields__, place)]
+            elif kind == "cell":
+                cell = locals_[len(self.system.classes) + i]
+                what, then, now = self.model_codec.cells.names[i], [self.store.local(cell)[1:]], [(self._cells[cell],)]
             else:
                 what, then = f"the inbox of {self.system.pids[i]!r}", [m for _, _, m in self.store.inbox(inboxes[i])]
                 now = list(self._inboxes[inboxes[i]])
@@ -223,7 +234,10 @@ class Evaluation:
         def inbox(i: int) -> tuple[Message, ...]:
             return tuple(self.model_codec.message(sender, m) for _, sender, m in inboxes[i])
 
-        return View(self.system, local, inbox, monitor, self.auxiliary)
+        def cell(i: int) -> Any:
+            return decode(locals_[len(classes) + i][1:])[0]
+
+        return View(self.system, local, inbox, monitor, self.auxiliary, cell=cell)
 
     def _contents_of(
         self, locals_: Sequence[int], inboxes: Sequence[int], monitors: Sequence[int]
@@ -244,6 +258,13 @@ class Evaluation:
             fields = dict(zip(names, self.codec.decode(content[1:]), strict=True)) if content[0] != UNBORN else {}
             found = self._locals[key] = (STATUSES[content[0]], fields)
         return found
+
+    def cell_value(self, cell: int) -> Any:
+        """The content of a shared field, by the local state of its cell."""
+        if cell not in self._cells:
+            assert self.store is not None
+            self._cells[cell] = self.codec.decode(self.store.local(cell)[1:])[0]
+        return self._cells[cell]
 
     def inbox_value(self, inbox: int) -> tuple[Message, ...]:
         found = self._inboxes.get(inbox)

@@ -30,15 +30,6 @@ Known = dict[tuple[int, ...], dict[tuple[bytes, ...], Value]]
 """For each set of fields that an evaluation read, the answers by the content of these fields."""
 
 
-def _recalled(known: Known, fields: list[bytes]) -> Value | None:
-    """The answer of an earlier evaluation that read the same content."""
-    for read, answers in known.items():
-        value = answers.get(tuple(fields[i] for i in read))
-        if value is not None:
-            return value
-    return None
-
-
 @functools.cache
 def watched(cls: type[Process]) -> type[Process]:
     """A subclass that records in `_reads` which fields are read."""
@@ -158,11 +149,13 @@ class Guards:
         """Guards (and sizes of quorums) that raised an exception: process, handler, local state, messages if there are any.
         The engine takes this for a step, which fails."""
 
-    def armed(self, index: int, local: bytes) -> list[Takes]:
-        """Handlers that may run in this local state."""
+    def armed(self, index: int, local: bytes, only: int | None = None) -> list[Takes]:
+        """Handlers that may run in this local state (of all, or of one)."""
         found = []
         fields = self.model_codec.codec.fields(local) if self.foresee else []
         for number, handler in enumerate(self.handlers[index]):
+            if only is not None and number != only:
+                continue
             value: int | Failure = 0
             if handler.kind == "action":
                 value = handler.where is None or self._audited(index, number, local)[0]
@@ -186,7 +179,7 @@ class Guards:
             return False
         known = self._known_hopeless.setdefault((index, number), {})
         key = (self.system.classes[index], self.handlers[index][number].name)
-        value = _recalled(known, fields)
+        value = self._recalled(index, known, fields)
         if value is None:
             value, names = self.order.watched(self._is_false, index, guard, local)
             for turn in turns(self._asked.get(key, 0), self.order.largest, least=1):
@@ -201,10 +194,11 @@ class Guards:
         """Whether a guard is false without a look at the message, and the fields that it read."""
         process, names = self._watched(index, local)
         try:
-            return not guard(process, Unread()), names
+            value = not guard(process, Unread())
         except BaseException as error:  # an exception of the user comes again when there is a message
             require_users(error)
-            return False, names
+            value = False
+        return value, names | self.model_codec.cells.noted_names()
 
     def handlers_for(self, index: int, sender: int, content: bytes) -> list[int]:
         """The handlers of a process for this type of message (and, for a quorum, for the role of this sender)."""
@@ -266,15 +260,26 @@ class Guards:
         accept: bool = False,
     ) -> Value:
         known = self._known.setdefault((index, number, accept, messages), {})
-        value = _recalled(known, fields)
+        value = self._recalled(index, known, fields)
         if value is None:
             value, names = self._audited(index, number, local, messages, accept)
             self._remember(index, known, fields, names, value)
         return value
 
+    def _recalled(self, index: int, known: Known, fields: list[bytes]) -> Value | None:
+        """The answer of an earlier evaluation that read the same content."""
+        for read, answers in known.items():
+            value = answers.get(tuple(fields[i] for i in read))
+            if value is not None:
+                first = len(self.system.classes[index].__plait_fields__) + 1
+                self.model_codec.cells.note(i - first for i in read if i >= first)
+                return value
+        return None
+
     def _remember(self, index: int, known: Known, fields: list[bytes], names: set[str], value: Value) -> None:
-        # Field 0 is the status. It is the same in all these evaluations.
-        read = tuple(i for i, name in enumerate(self.system.classes[index].__plait_fields__, 1) if name in names)
+        # Field 0 is the status. It is the same in all these evaluations. The cells follow the fields.
+        places = (*self.system.classes[index].__plait_fields__, *self.model_codec.cells.names)
+        read = tuple(i for i, name in enumerate(places, 1) if name in names)
         known.setdefault(read, {})[tuple(fields[i] for i in read)] = value
 
     def _audited(
@@ -359,13 +364,21 @@ class Guards:
         except BaseException as error:
             require_users(error)
             value = failed(where, error)
-        names = cls.__plait_fields__
-        if self.model_codec.local(UP, declared_values(process, names, where), names, where) != local:
-            raise ModelError(
-                f"{where} changes the state of {self.system.pids[index]!r}",
-                hint="a guard must not change anything: move the change into the handler",
-            )
-        return value, read
+        self._require_unchanged(index, local, process, where)
+        return value, read | self.model_codec.cells.noted_names()
+
+    def _require_unchanged(self, index: int, local: bytes, process: Process, where: str) -> None:
+        names, codec = self.system.classes[index].__plait_fields__, self.model_codec
+        now = bytes([UP]) + codec.situation(declared_values(process, names, where), names, where)
+        if now == local:
+            return
+        what = repr(self.system.pids[index])
+        pairs = zip(codec.codec.fields(local), codec.codec.fields(now), ("", *names, *codec.cells.names), strict=True)
+        changed = next(name for before, after, name in pairs if before != after)
+        raise ModelError(
+            f"{where} changes {changed}" if changed in codec.cells.names else f"{where} changes the state of {what}",
+            hint="a guard must not change anything: move the change into the handler",
+        )
 
     def answer(
         self, index: int, number: int, local: bytes, messages: tuple[Delivered, ...] = (), accept: bool = False
@@ -384,6 +397,13 @@ class Guards:
             read |= self._evaluate(index, number, local, tuple(messages), True)[1]
         return read
 
+    def again(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> None:
+        """Evaluate a guard again that raised an exception, so that the cells that it read are known."""
+        if self.model_codec.cells.all:
+            self._quorum(index, number, local)
+            if messages or self.handlers[index][number].kind == "action":
+                self.reads(index, number, local, messages)
+
     def _where(self, index: int, number: int, accept: bool = False) -> str:
         what = "accept guard" if accept else "guard"
         return f"the {what} of {self.system.classes[index].__name__}.{self.handlers[index][number].name}"
@@ -401,12 +421,12 @@ class Guards:
         def ask() -> tuple[Any, set[str]]:
             process, read = self._watched(index, local)
             try:
-                size = quorum(process)
+                found: Any = quorum(process)
                 declared_values(process, self.system.classes[index].__plait_fields__, where)
-                return size, read
             except BaseException as error:
                 require_users(error)
-                return failed(where, error), read
+                found = failed(where, error)
+            return found, read | self.model_codec.cells.noted_names()
 
         size, read = self.order.watched(ask)
         for turn in turns(count, self.order.largest, least=1):

@@ -30,6 +30,7 @@ from plait.check.tabulate.codec import (
     failed,
     kind_of,
     require_users,
+    without_clock,
 )
 from plait.check.tabulate.evaluation import Evaluation
 from plait.check.tabulate.guards import Guards, Takes, watched, watched_message
@@ -43,7 +44,7 @@ from plait.model.clock import Clock
 from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
-from plait.model.system import System
+from plait.model.system import Cell, System
 
 _FEW_OUTCOMES = 1_000
 """A step with more outcomes runs only twice: it has shown enough results that may differ."""
@@ -83,8 +84,17 @@ class Tabulation(Evaluation, Asymmetry):
 
     # -- questions of the engine -------------------------------------------------------------------------------------
 
+    @property
+    def cells_read(self) -> int:
+        """The shared fields that the last answer depends on, as bits. The engine sets it to zero before a question."""
+        return self.model_codec.cells.seen
+
+    @cells_read.setter
+    def cells_read(self, seen: int) -> None:
+        self.model_codec.cells.seen = seen
+
     def initial(self) -> tuple[list[list[Outcome]], list[bytes]]:
-        """For each process the outcomes of its @init methods, and the states of the monitors before these run.
+        """For each process (and cell) the outcomes of its @init methods, and the states of the monitors before these run.
 
         The engine combines the outcomes: each combination is an initial state.
         """
@@ -92,7 +102,8 @@ class Tabulation(Evaluation, Asymmetry):
         self.starts = [self._started(index) for index in range(len(system.processes))]
         unborn = Outcome(bytes([UNBORN]), [], [], [], [], [], None)
         spare = [[unborn] for _ in system.classes[len(system.processes) :]]
-        return [*self.starts, *spare], [self._named(m, f"monitor {type(m).__name__}") for m in system.monitors]
+        cells = [[unborn._replace(local=self._initial_cell(cell))] for cell in system.cells]
+        return [*self.starts, *spare, *cells], [self._named(m, f"monitor {type(m).__name__}") for m in system.monitors]
 
     def _started(self, index: int) -> list[Outcome]:
         """What the @init methods of a process do, one after the other, for each combination of their choices."""
@@ -132,6 +143,14 @@ class Tabulation(Evaluation, Asymmetry):
                 hint="make it an @action whose guard reads a field",
             )
 
+    def _initial_cell(self, cell: Cell) -> bytes:
+        shared = next(shared for shared in self.system.shared if shared.__dict__["_id"] == cell.shared)
+        return self._cell(self.model_codec.encode(shared.__dict__[cell.name], str(cell)))
+
+    def _cell(self, content: bytes) -> bytes:
+        """The local state of a cell."""
+        return self.codec.joined([bytes([UP]), content])
+
     def chosen(self, combination: int) -> dict[int, list[bytes]]:
         """For each process whose @init methods choose, what they choose in a combination, which the engine numbers."""
         found: dict[int, list[bytes]] = {}
@@ -141,9 +160,9 @@ class Tabulation(Evaluation, Asymmetry):
                 found[index] = self.starts[index][digit].choices
         return dict(reversed(found.items()))
 
-    def armed(self, index: int, local: bytes) -> list[Takes]:
-        """Handlers that may run in this local state, and how many messages each takes."""
-        return self._guards.armed(index, local)
+    def armed(self, index: int, local: bytes, only: int | None = None) -> list[Takes]:
+        """Handlers that may run in this local state (of all, or of one), and how many messages each takes."""
+        return self._guards.armed(index, local, only)
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
@@ -165,7 +184,8 @@ class Tabulation(Evaluation, Asymmetry):
         """Run a handler on every combination of its choices, and check that it is a function."""
         failure = self._guards.raised.get((index, number, local, tuple(messages)))
         if failure is not None:  # its guard raised an exception
-            return [Outcome(local, [], [], [], [], [], failure)]
+            self._guards.again(index, number, local, messages)
+            return [Outcome(self.model_codec.without_cells(index, local), [], [], [], [], [], failure)]
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of.get(key, 0) + 1
         if self.sample.takes(count):
@@ -236,7 +256,7 @@ class Tabulation(Evaluation, Asymmetry):
         for number, handler in enumerate(self.handlers[index]):
             if handler.kind == "recovery":
                 return self.run(index, back, number, [])
-        return [Outcome(back, [], [], [], [], [], None)]
+        return [Outcome(self.model_codec.without_cells(index, back), [], [], [], [], [], None)]
 
     def observe(self, number: int, state: bytes, index: int, event: bytes) -> bytes | Failure:
         """The state of a monitor after an event, or the exception that it raised."""
@@ -265,6 +285,7 @@ class Tabulation(Evaluation, Asymmetry):
         copy = object.__new__(cls)
         copy.__dict__.update(zip(cls.__plait_fields__, self.codec.decode(state), strict=True))
         self.model_codec.thread = get_ident()
+        self.model_codec.cells.begin_view(None)
         try:
             given = self.system.pids[index], self.codec.decode(event)
             copy.observe(*given) if probe else self.order.watched(copy.observe, *given)
@@ -290,14 +311,18 @@ class Tabulation(Evaluation, Asymmetry):
     def reads(
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
-        """The fields that a step read, in its guard or its handler; for traces."""
+        """The fields and cells that a step read, in its guard or its handler; for traces."""
         if self.guard_raised(index, local, number, messages):  # its handler did not run
             read = self._guards.reads(index, number, local, messages)
-            return [name for name in self.system.classes[index].__plait_fields__ if name in read]
+            return [name for name in self._places(index) if name in read]
         outcomes, notes = self._noted(index, local, number, messages)
         by_handler = next((n for n, o in zip(notes, outcomes, strict=True) if o.choices == choices), set())
         read = by_handler | self._guards.reads(index, number, local, messages)
-        return [name for name in self.system.classes[index].__plait_fields__ if name in read]
+        return [name for name in self._places(index) if name in read]
+
+    def _places(self, index: int) -> tuple[str, ...]:
+        """The fields of a process, and all cells, by name."""
+        return (*self.system.classes[index].__plait_fields__, *self.model_codec.cells.names)
 
     def guard_raised(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> bool:
         """Whether the guard of a step raised an exception. Then its handler does not run."""
@@ -312,7 +337,7 @@ class Tabulation(Evaluation, Asymmetry):
             return self._explore(index, local, number, messages, notes=notes), notes
         except ModelError:  # it used its own class, which does not record reads
             outcomes = self._explore(index, local, number, messages)
-            return outcomes, [set(self.system.classes[index].__plait_fields__)] * len(outcomes)
+            return outcomes, [set(self._places(index))] * len(outcomes)
 
     def never_run(self) -> list[tuple[type[Process], Handler]]:
         """Handlers that have not run so far."""
@@ -339,6 +364,7 @@ class Tabulation(Evaluation, Asymmetry):
         if notes is not None or probe:
             handler = cls.__plait_handlers__[number]  # the original, which does not record coverage
         branches, outcomes, largest = Branches(), [], 0
+        own = self.model_codec.without_cells(index, local)
         while True:
             process = self.model_codec.process(index, local)
             if notes is not None:
@@ -363,23 +389,25 @@ class Tabulation(Evaluation, Asymmetry):
                 else:
                     self.order.watched(handler.function, process, *arguments)
                 _check_clocks(where, clocks, fields, run)
-                outcomes.append(self._outcome(process, run, where))
+                outcomes.append(self._outcome(index, local, process, run, where))
                 self.sent |= run.sent_to
             except AssertionError as error:
                 said = text_of(error)
                 message = f"{where}: assertion failed{f': {said}' if said else ''}"
-                outcomes.append(_failed(local, run, Failure(True, message)))
+                outcomes.append(_failed(own, run, Failure(True, message)))
             except NoSlotError as error:
-                outcomes.append(_failed(local, run, Failure(False, error.message, error.hint)))
+                outcomes.append(_failed(own, run, Failure(False, error.message, error.hint)))
             except PlaitError as error:
                 mistake = explained(where, error)
                 if not run.expected:
                     raise mistake from None
                 # After a spawn, this branch may be impossible. The engine decides that.
-                outcomes.append(_failed(local, run, Failure(False, mistake.message, mistake.hint)))
+                outcomes.append(_failed(own, run, Failure(False, mistake.message, mistake.hint)))
             except BaseException as error:
                 require_users(error)
-                outcomes.append(_failed(local, run, failed(where, error)))
+                outcomes.append(_failed(own, run, failed(where, error)))
+            if notes is not None:
+                notes[-1] |= self.model_codec.cells.noted_names()
             largest = max(largest, self.order.largest)
             if not branches.advance():
                 self._largest = largest
@@ -390,12 +418,14 @@ class Tabulation(Evaluation, Asymmetry):
                     hint="choose less in one step: split it into several actions",
                 )
 
-    def _outcome(self, process: Process, run: StepRun, where: str) -> Outcome:
+    def _outcome(self, index: int, before: bytes, process: Process, run: StepRun, where: str) -> Outcome:
         spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]
         # On an unordered network, the order of sends does not matter. It must not make outcomes differ.
         sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
         self._require_room(sends, where)
         local = bytes([UP]) + self._named(process, where)
+        if self.system.cells:
+            spawns += self._written(index, before, process, where)
         return Outcome(local, sends, run.events, spawns, sorted(run.expected.items()), run.choices, None)
 
     def _require_room(self, sends: list[tuple[int, bytes]], where: str) -> None:
@@ -410,6 +440,25 @@ class Tabulation(Evaluation, Asymmetry):
                 f"{network.capacity} messages of one sender for one receiver",
                 hint="raise the capacity, or send in several steps",
             )
+
+    def _written(self, index: int, before: bytes, process: Process, where: str) -> list[tuple[int, bytes]]:
+        """The cells that a step has written: their positions, and their local states."""
+        names = self.system.classes[index].__plait_fields__
+        after = self.model_codec.situation(declared_values(process, names, where), names, where)
+        cells = [self.codec.fields(local)[len(names) + 1 :] for local in (before, bytes([UP]) + after)]
+        first, blind = len(self.system.classes), self.model_codec.cells.blind
+        written = [
+            (number, now)
+            for number, (then, now) in enumerate(zip(*cells, strict=True))
+            if then != now or number in blind
+        ]
+        for number, now in written:
+            try:
+                without_clock(now)
+            except TypeError as error:
+                what, hint = error.args
+                raise ModelError(f"{where} writes {self.system.cells[number]}: {what}", hint=hint) from None
+        return [(first + number, self._cell(now)) for number, now in written]
 
     def _named(self, thing: Process | Monitor, where: str) -> bytes:
         """The content of the fields of a process or monitor."""
@@ -455,6 +504,8 @@ class Tabulation(Evaluation, Asymmetry):
                     break
         elif a.sends != b.sends:
             what = f"sent {self._shown(a.sends)} and then {self._shown(b.sends)}"
+        elif a.spawns != b.spawns and a.expected == b.expected:
+            what = "wrote shared fields differently"
         else:
             what = "announced, chose or spawned differently"
         return ModelError(f"{where} is not a function of its inputs: run twice, it {what}", hint=hint)

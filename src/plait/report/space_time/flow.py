@@ -118,6 +118,17 @@ def journeys(trace: Trace) -> list[Journey]:
     return result
 
 
+def accesses(trace: Trace, event: Event) -> dict[str, str]:
+    """The lanes of shared objects that an event reads ("reads") or writes ("writes", perhaps after it read them)."""
+    found = {}
+    for lane in (lane.name for lane in trace.lanes if lane.shared):
+        if any(name.startswith(f"{lane}.") for name in event.changed):
+            found[lane] = "writes"
+        elif any(name.startswith(f"{lane}.") for name in event.read):
+            found[lane] = "reads"
+    return found
+
+
 def lane_status(trace: Trace) -> list[dict[str, str]]:
     """For each state, the lanes that are not running. A crash event counts even if no state records the crash."""
     result = [dict(trace.initial.status)]

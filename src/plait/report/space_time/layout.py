@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from plait.kernel.trace import Event, Sent, Trace
 from plait.report.markup import shorten, text_width
-from plait.report.space_time.flow import Journey, journeys
+from plait.report.space_time.flow import Journey, accesses, journeys
 from plait.report.space_time.routing import CLEAR, NEAR, Mark, Point, Route, Router, distance, toward
 from plait.report.wording import event_label, message_text, sent_groups, visible
 
@@ -225,6 +225,7 @@ class Layout:
                 points += [(x + shift, y - BAR + 4) for shift in (-half, 0, half)]
             marks += [Mark(*point, ("event", step)) for point in points]
             marks += [Mark(*self.at(child, step), ("spawn", child)) for child in event.spawned if child in self.x]
+            marks += [Mark(*self.at(lane, step), ("access", step)) for lane in accesses(self.trace, event)]
         return marks
 
     def _slots(self) -> dict[tuple[int, int], Point]:
@@ -370,7 +371,8 @@ class Layout:
         wide, high = text_wide(lines), LINE * len(lines)
         x, y = self.at(event.lane, step)
         least = 11.0 + (self.bar(event)[0] if is_quorum(event) else 0)
-        spawned = [((x, y), self.at(child, step)) for child in event.spawned if child in self.x]
+        others = [*event.spawned, *accesses(self.trace, event)]
+        spawned = [((x, y), self.at(other, step)) for other in others if other in self.x]
         marks = [(mark.x, mark.y) for mark in self.marks if abs(mark.y - y) < ROW / 2]
         near_arrows = [
             (arrow, [(a, b) for a, b in arrow.segments if a[1] <= y + ROW / 2 and b[1] >= y - ROW])

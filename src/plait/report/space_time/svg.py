@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from plait.kernel.trace import Event, Trace
 from plait.report.markup import diagram_styles, escape, shorten
-from plait.report.space_time.flow import lane_status
+from plait.report.space_time.flow import accesses, lane_status
 from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, Arrow, Label, Layout, is_quorum
 from plait.report.space_time.routing import Point, Route, rounded, shortened, toward
 from plait.report.wording import idle_steps, message_text, plural, trace_heading, visible
@@ -57,6 +57,7 @@ def drawing(
         *_loop(layout),
         *_marks(layout),
         *_spawns(layout),
+        *_accesses(layout),
         *(_arrow(arrow, bool(idle & {arrow.journey.born, arrow.to_step})) for arrow in layout.arrows),
         *_initial(layout),
         *(
@@ -160,6 +161,25 @@ def _spawns(layout: Layout) -> list[str]:
                 f'<g class="spawn" data-step="{step}"><title>{escape(f"spawns {visible(child)}")}</title>'
                 f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(cx - side * 5)}" y2="{_n(y)}"/>'
                 f'<rect x="{_n(cx - 5)}" y="{_n(y - 5)}" width="10" height="10"/></g>'
+            )
+    return parts
+
+
+def _accesses(layout: Layout) -> list[str]:
+    """A line from an event to the lane of each shared object that it uses: to a ring if it reads, to a disc if it writes."""
+    parts = []
+    for step, event in enumerate(layout.trace.events, start=1):
+        for lane, how in accesses(layout.trace, event).items():
+            (x, y), (sx, _) = layout.at(event.lane, step), layout.at(lane, step)
+            side = 1 if sx > x else -1
+            names = [*event.changed, *event.read] if how == "writes" else event.read
+            used = ", ".join(dict.fromkeys(visible(n) for n in names if n.startswith(f"{lane}.")))
+            fill = "var(--d-loop)" if how == "writes" else "var(--d-paper)"
+            parts.append(
+                f'<g class="access {how}" data-step="{step}"><title>{escape(f"{how} {used}")}</title>'
+                f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(sx - side * 4)}" y2="{_n(y)}" '
+                'style="stroke:var(--d-loop);stroke-width:1;stroke-dasharray:1.5 3"/>'
+                f'<circle cx="{_n(sx)}" cy="{_n(y)}" r="4" style="fill:{fill};stroke:var(--d-loop);stroke-width:1.6"/></g>'
             )
     return parts
 

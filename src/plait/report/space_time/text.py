@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from plait.kernel.trace import Event, Trace
-from plait.report.space_time.flow import lane_status
+from plait.report.space_time.flow import accesses, lane_status
 from plait.report.wording import mark_texts, plural, visible
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○", "tick": "◦"}
+_ACCESSES = {"reads": "◇", "writes": "◆"}
 _LEGEND = {
     "lose": "× lost",
     "duplicate": "+ duplicated",
@@ -78,6 +79,8 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
             )
         elif event.kind == "tick":  # of all processes
             row[gutter:right] = ["┼" if row[i] != " " else "─" for i in range(gutter, right)]
+        for shared, how in accesses(trace, event).items():
+            row[at[shared]] = _ACCESSES[how]
         room = width - right - 1
         label = visible(event.label)
         if room >= _LEAST_LABEL:
@@ -87,6 +90,8 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
 
     used = {event.kind for event in trace.events if event.lane in at}
     legend = ["● step", "▶n ◀n message n sent", "◂n taken", *(word for kind, word in _LEGEND.items() if kind in used)]
+    if any(lane.shared for lane in trace.lanes):
+        legend[1:3] = [*(legend[1:3] if trace.messages else []), "◇ reads", "◆ writes"]
     rows.append("")
     rows.append(" " * gutter + "   ".join(legend))
     if len(rows[-1]) > width:
