@@ -66,6 +66,19 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("pending_work", {}, None),
     ("pending_work", {"most": 1}, None),
     ("pending_work", {"patient": False}, "never_too_early"),
+    ("shared/increment_lock", {}, None),
+    ("shared/increment_lock", {"lock": False}, "every_increment_counts"),
+    ("shared/peterson", {}, None),
+    ("shared/peterson", {"hasty": True}, "mutual_exclusion"),
+    ("shared/dekker", {}, None),
+    ("shared/dekker", {"turns": False}, "deadlock_free"),
+    ("shared/bakery", {}, None),
+    ("shared/bakery", {"choosing": False}, "one_at_a_time"),
+    ("shared/connection_pool", {}, None),
+    ("shared/connection_pool", {"cleanup": False}, "everybody_is_served"),
+    ("shared/connection_pool", {"atomic": False}, "within_the_limit"),
+    ("shared/optimistic", {}, None),
+    ("shared/optimistic", {"versions": False}, "no_money_is_lost"),
 ]
 """File, parameters, and the property that is violated, if one is."""
 LARGE = {"consensus", "register"}
