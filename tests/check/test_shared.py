@@ -28,7 +28,7 @@ from plait import (
     reachable,
 )
 from plait.check.explain.replay import replay
-from plait.model.loader import load
+from plait.model.loading.loader import load
 from plait.report.itf import load_trace
 from plait.rounds.check import check_rounds
 from tests.oracle import shared_systems

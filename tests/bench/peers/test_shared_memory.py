@@ -10,7 +10,7 @@ from plait import check
 from plait.bench.errors import MissingError
 from plait.bench.peers.spin import Spin
 from plait.kernel.verdict import Statistics
-from plait.model.loader import load
+from plait.model.loading.loader import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "shared"
 
