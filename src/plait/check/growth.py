@@ -18,8 +18,8 @@ from plait.check.runner import Runner
 from plait.model.shared import Shared
 
 DOUBLINGS = 6
-LEAST = 6
-"""A smaller value is not said to grow."""
+LEAST = 16
+"""A smaller value is not said to grow: ballots, rounds and inboxes of finite models grow up to here."""
 MOST_NAMED = 5
 _SHARED = "shared"
 """In place of a message: the field of a shared object."""
@@ -120,18 +120,18 @@ def _text(place: Place, now: int, bound: int) -> str:
     role, kind, field, expression = place
     if field is None:
         return (
-            f"the number of {kind} messages that are pending for {role} keeps growing (now {now:,}): without a bound, the "
+            f"the number of {kind} messages that are pending for {role} keeps growing (now {now:,}): if it has no bound, the "
             f"search does not end. Bound the channels, for example unordered(capacity={bound}), or the search: "
             f"System(..., within=lambda s: all(len(p.inbox) <= {bound} for p in s[{role}]))"
         )
     if kind == _SHARED:
         return (
-            f"{expression.format(f'{role}.{field}')} keeps growing (now {now:,}): without a bound, the search does not end. "
+            f"{expression.format(f'{role}.{field}')} keeps growing (now {now:,}): if it has no bound, the search does not end. "
             f"Bound the search: System(..., within=lambda s: {expression.format(f's[{role}].{field}')} <= {bound})"
         )
     owner = kind or role
     one, each = ("m", f"for m in s.messages if isinstance(m, {kind})") if kind else ("p", f"for p in s[{role}]")
     return (
-        f"{expression.format(f'{owner}.{field}')} keeps growing (now {now:,}): without a bound, the search does not end. "
+        f"{expression.format(f'{owner}.{field}')} keeps growing (now {now:,}): if it has no bound, the search does not end. "
         f"Bound the search: System(..., within=lambda s: all({expression.format(f'{one}.{field}')} <= {bound} {each}))"
     )

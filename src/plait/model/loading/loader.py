@@ -379,7 +379,7 @@ def _place(error: BaseException) -> str:
 
 def is_users(file: str) -> bool:
     """Whether a file belongs to the user (or to the zoo): not to Plait, the standard library or an installed package."""
-    plait = Path(__file__).parents[1]
+    plait = Path(__file__).parents[2]
     others = [str(plait), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     return file.startswith(str(plait / "protocols")) or not file.startswith(("<", *others))
 
