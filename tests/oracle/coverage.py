@@ -47,9 +47,10 @@ def coverage(system: System, explored: Exploration) -> Seen:
 
 def look(system: System, state: Any, index: int, seen: Seen) -> None:
     """Evaluate the guards of a process."""
-    cls, inbox = system.classes[index], state.slots[index].inbox
+    cls, queues = system.classes[index], state.slots[index].inbox
+    heads = queues
     if system.network.kind == "fifo":
-        inbox = tuple(e for i, e in enumerate(inbox) if i == 0 or inbox[i - 1][0] != e[0])
+        heads = tuple(e for i, e in enumerate(queues) if i == 0 or queues[i - 1][0] != e[0])
     for handler in cls.__plait_handlers__:
         where: Any = handler.where
         if where is None:
@@ -57,6 +58,7 @@ def look(system: System, state: Any, index: int, seen: Seen) -> None:
         values = seen.guards.setdefault((cls.__name__, handler.name), set())
         if handler.kind == "action":
             values.add(bool(where(make_process(system, state, index))))
+        inbox = heads if handler.distinct else queues  # a set may take several messages of a queue
         for entry in inbox if handler.messages else ():
             message = make_message(system, entry)
             if is_for(system, handler, entry):
