@@ -120,14 +120,14 @@ def _text(place: Place, now: int, bound: int) -> str:
     role, kind, field, expression = place
     if field is None:
         return (
-            f"the number of {kind} messages that are pending for {role} keeps growing (now {now:,}): if it has no bound, the "
-            f"search does not end. Bound the channels, for example unordered(capacity={bound}), or the search: "
+            f"the number of {kind} messages that are pending for {role} keeps growing (now {now:,}): if it has no bound, "
+            f"the search does not end. Bound the channels, for example unordered(capacity={bound}), or the search: "
             f"System(..., within=lambda s: all(len(p.inbox) <= {bound} for p in s[{role}]))"
         )
     if kind == _SHARED:
         return (
-            f"{expression.format(f'{role}.{field}')} keeps growing (now {now:,}): if it has no bound, the search does not end. "
-            f"Bound the search: System(..., within=lambda s: {expression.format(f's[{role}].{field}')} <= {bound})"
+            f"{expression.format(f'{role}.{field}')} keeps growing (now {now:,}): if it has no bound, the search does not "
+            f"end. Bound the search: System(..., within=lambda s: {expression.format(f's[{role}].{field}')} <= {bound})"
         )
     owner = kind or role
     one, each = ("m", f"for m in s.messages if isinstance(m, {kind})") if kind else ("p", f"for p in s[{role}]")
