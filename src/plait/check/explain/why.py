@@ -5,7 +5,8 @@
 - *Reads*: each field that the property read, with its value and the last step that wrote it; pending messages in
   inboxes; processes that are not running.
 - *Slice*: the steps that caused these writes. A step reads fields of its own process and takes messages. Earlier steps
-  wrote and sent them, and so on. The other steps did not contribute.
+  wrote and sent them, and so on. The other steps did not contribute. What monitors require does not count: without
+  an earlier step, a monitor may refuse what a step announces.
 """
 
 from __future__ import annotations
@@ -156,12 +157,22 @@ def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int, int]], even
     """The steps that sent the pending messages of inboxes that were read."""
     read = {tracer.names[index] for kind, index, _ in components if kind == "inbox"}
     pending = {m for lane in read for m in (events[-1].state.pending.get(lane, []) if events else [])}
-    return {i for i, event in enumerate(events) if pending & {*event.sent}}
+    senders = _senders(events)
+    return {senders[message] for message in pending if message in senders}
+
+
+def _senders(events: Sequence[Event]) -> dict[int, int]:
+    """For each message, the step that sent it, or that made the copy: the latest message that is pending then."""
+    found = {message: i for i, event in enumerate(events) for message in event.sent}
+    for i, event in enumerate(events):
+        if event.kind == "duplicate":
+            found.setdefault(max(event.state.pending[event.lane]), i)
+    return found
 
 
 def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> set[int]:
     """The steps that these steps depend on. In a queue, a message is taken after the messages before it."""
-    senders = {message: i for i, event in enumerate(events) for message in event.sent}
+    senders = _senders(events)
     found: set[int] = set()
     waiting = sorted(roots)
     while waiting:
