@@ -279,18 +279,23 @@ class PropertyItem(pytest.Item):
         verdict = self.model.verdict
         if self.first:
             self._write(verdict)
-            for text in verdict.warnings:
-                warnings.warn(PlaitWarning(f"{self.model.name}: {text}"), stacklevel=1)
+        warned = verdict.warnings if self.first else []
+        failure = self._failure(verdict)
+        if failure is not None:
+            raise PropertyFailedError("\n".join([failure, *(f"warning: {text}" for text in warned)]))
+        for text in warned:
+            warnings.warn(PlaitWarning(f"{self.model.name}: {text}"), stacklevel=1)
+
+    def _failure(self, verdict: Verdict) -> str | None:
+        """Why the test fails, as text; None if it does not."""
         results = {p.name: p for p in verdict.properties}
         result = results.get(self.property_name or "")
         if result is None or result.status == "holds":
             # A failure that is not of a property (an assertion in a handler) fails every test of the model.
             known = self.model.selected()
             result = next((p for p in verdict.properties if p.name not in known and p.status != "holds"), result)
-        if result is None and verdict.status != "holds":
-            raise PropertyFailedError(self._explain(verdict, None))
-        if result is not None and result.status != "holds":
-            raise PropertyFailedError(self._explain(verdict, result))
+        failed = (verdict if result is None else result).status != "holds"
+        return self._explain(verdict, result) if failed else None
 
     def _write(self, verdict: Verdict) -> None:
         """The HTML report and the coverage, if they are wanted. A test report carries the coverage to the summary."""

@@ -16,7 +16,7 @@ from plait.check.explain import debugger
 from plait.check.explain.debugger import handled_steps
 from plait.check.explain.replay import replay
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Trace
+from plait.kernel.trace import Snapshot, Trace
 from plait.kernel.values import to_data
 from plait.model.loading.loader import load
 from tests.support.examples import CASES, FOLDER, name_of
@@ -40,6 +40,11 @@ class Stop:
 
 def fields(process: Process) -> dict[str, Any]:
     return {name: to_data(process.__dict__[name]) for name in process.__plait_fields__}
+
+
+def own(state: Snapshot, lane: str) -> dict[str, Any]:
+    """The fields of a process, without what the engine adds: its lead."""
+    return {name: value for name, value in state.fields[lane].items() if name != "(lead)"}
 
 
 def violation(system: System) -> Trace:
@@ -68,10 +73,11 @@ def test_it_stops_in_every_step(
     for step, frame, before in zip(handled, debugger_.frames, debugger_.fields, strict=True):
         event, state = trace.events[step - 1], trace.events[step - 2].state if step > 1 else trace.initial
         assert repr(frame.f_locals["self"].id) == event.lane
-        assert frame.f_code.co_name == event.label
-        assert frame.f_code.co_filename == inspect.getsourcefile(getattr(type(frame.f_locals["self"]), event.label))
-        assert before == state.fields[event.lane]
-        assert fields(frame.f_locals["self"]) == event.state.fields[event.lane]
+        handler = frame.f_code.co_name
+        assert handler == event.label or event.kind == "recover"
+        assert frame.f_code.co_filename == inspect.getsourcefile(getattr(type(frame.f_locals["self"]), handler))
+        assert before == own(state, event.lane)
+        assert fields(frame.f_locals["self"]) == own(event.state, event.lane)
 
 
 class Go(Message): ...

@@ -2,10 +2,9 @@
 //! and the answers of the model's handlers, as canonical bytes. Out go questions about single steps, and the reports of
 //! searches. Open `engine` first: it has the classes and functions that Python calls. `options` reads the options of a
 //! search, `arguments` automata, fairness assumptions and clocks. `report` is what searches report. `model` asks Python
-//! and implements `system::model::Model`; `native` asks the virtual machine first, and Python too about a `sample` of the
-//! questions; `native_guards`, `native_shape` and `native_views` are what it needs for that. `mapping` asks what states
-//! map to in a refinement. `canon` turns values into bytes and back; `class` describes the classes of values, `library`
-//! those of Python's library. `store` has the values of an engine. `set_order` changes the
+//! and implements `system::model::Model`; `native` asks the virtual machine first. `mapping` asks what states map to in a
+//! refinement. `canon` turns values into bytes and back; `class` describes the classes of values, `library` those of
+//! Python's library. `store` has the values of an engine. `set_order` changes the
 //! order of sets while a question is asked a second time. `machine` gives the virtual machine to tests.
 
 mod arguments;
@@ -17,11 +16,7 @@ pub mod machine;
 mod mapping;
 mod model;
 mod native;
-mod native_guards;
-mod native_shape;
-mod native_views;
 mod options;
 pub mod report;
-mod sample;
 pub mod set_order;
 pub mod store;

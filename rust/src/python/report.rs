@@ -1,7 +1,7 @@
 //! The values that searches return to Python: counters, findings, reports, and faults as exceptions.
 
 use crate::python::engine::Transition;
-use crate::python::native::Disagreement;
+use crate::python::native::model::Disagreement;
 use crate::search::control::{Control, Limit};
 use crate::system::model::{self, Fault};
 use crate::system::tables::Kind;

@@ -96,6 +96,7 @@ def _check_abstract(made: Refinement) -> None:
         (abstract.monitors, "it has monitors"),
         (abstract.faults, "it has faults"),
         (any(abstract.spare.values()), "it has spare slots"),
+        (abstract.shared, "it has shared state"),
         (abstract.ticking, "it has clocks"),
     ):
         if given:

@@ -48,7 +48,7 @@ def stop_inside(tracer: Tracer, transition: Transition) -> None:
     engine, tabulation = tracer.runner.engine, tracer.runner.tabulation
     index, locals_ = transition.process, engine.components(tracer.state)[0]
     handlers = tabulation.handlers[index]
-    local = engine.store.local(locals_[index])
+    local = tracer.runner.local(tracer.state, index)
     number = transition.handler
     if number is None:  # a recovery
         number = next(n for n, handler in enumerate(handlers) if handler.kind == "recovery")

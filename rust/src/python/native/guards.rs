@@ -1,8 +1,8 @@
 //! Which handlers may run, natively, and which messages go together; and the cells that this depends on.
 
-use crate::python::native::NativeModel;
-use crate::python::native_shape::{HandlerShape, Trigger};
-use crate::python::native_views::Local;
+use crate::python::native::model::NativeModel;
+use crate::python::native::shape::{HandlerShape, Trigger};
+use crate::python::native::views::Local;
 use crate::system::encoding;
 use crate::system::model::{Armed, CellSet, LocalId, MessageId, Model, cell_bit};
 use crate::vm::{Answer, Bail, Machine};

@@ -4,9 +4,9 @@
 //! a verdict.
 
 use crate::python::model::PyModel;
-use crate::python::native_shape::{HandlerShape, NativeShape, Trigger};
-use crate::python::native_views::{Global, Local, delivered};
-use crate::python::sample::{Function, Sample};
+use crate::python::native::sample::{Function, Sample};
+use crate::python::native::shape::{HandlerShape, NativeShape, Trigger};
+use crate::python::native::views::{Global, Local, delivered};
 use crate::search::test_hooks::TestHooks;
 use crate::symmetry::audit::Evidence;
 use crate::symmetry::images::Images;
