@@ -95,12 +95,16 @@ def bounded(system: System, given: Bounds) -> System:
 
 def explored(system: System, given: Bounds, limit: int) -> tuple[System, Exploration] | None:
     """The bounded system with what the oracle found; None if it is too large, or a step sends more than a channel holds."""
-    made = bounded(system, given)
+    return measured(bounded(system, given), limit)
+
+
+def measured(system: System, limit: int) -> tuple[System, Exploration] | None:
+    """A system with what the oracle found; None if it is too large, or a step sends more than a channel holds."""
     try:
-        truth = explore(made, limit=limit)
+        truth = explore(system, limit=limit)
     except ModelError:
         return None
-    return (made, truth) if truth.complete else None
+    return (system, truth) if truth.complete else None
 
 
 def explored_systems(

@@ -281,10 +281,10 @@ def make_class(name: str, base: type[Process], rules: tuple[Rule, ...], spec: Sp
     return types.new_class(name, (base,), {}, lambda body: body.update(namespace))
 
 
-def build(spec: Spec) -> System:
-    """The system of a spec; the same every time."""
+def build(spec: Spec, *, worker: Callable[[Any], Any] = lambda cls: cls, drift: int = 0) -> System:
+    """The system of a spec; the same every time. The class of its workers may get more fields and handlers."""
     helper = make_class("Helper", Base, spec.helper, spec, Base)
-    worker = make_class("Worker", Worker, spec.rules, spec, helper)
+    worker = worker(make_class("Worker", Worker, spec.rules, spec, helper))
     store, flags = Store(), (Flag(), Flag(up=True))
     processes: list[Process] = [worker(store=store, flags=flags, fuel=spec.fuel) for _ in range(spec.workers)]
     processes += [helper(store=store, flags=flags)] if spec.helper else []
@@ -297,6 +297,7 @@ def build(spec: Spec) -> System:
         properties=[make_property(i, kind, op) for i, (kind, op) in enumerate(spec.properties)],
         spare={helper: spec.spares} if spec.spares else None,
         symmetric=symmetric,
+        drift=drift,
         name=repr(spec),
     )
 
