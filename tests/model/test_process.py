@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plait import Message, Process, System, action, always, check, on
+from plait import Message, Process, System, action, always, check, init, on, reachable
 from tests.support.bad_models import explained
 
 
@@ -159,3 +159,27 @@ def test_the_method_pid_is_no_id(compare: Callable[[Any], bool]) -> None:
             self.n = 1
 
     explained(lambda: check(System([Confused()])), "the guard of Confused.go", "the method pid of Confused")
+
+
+def test_a_handler_of_the_base_class_takes_every_message() -> None:
+    class Odd(Message):
+        number: int
+
+    class Even(Message): ...
+
+    class Sink(Process):
+        got: tuple[str, ...] = ()
+
+        @on(Message)
+        def take(self, m: Message) -> None:
+            self.got = (*self.got, type(m).__name__)
+
+    class Source(Process):
+        @init
+        def send_both(self) -> None:
+            self.send(Sink.pid(0), Odd(1))
+            self.send(Sink.pid(0), Even())
+
+    ends = {("Odd", "Even"), ("Even", "Odd")}
+    wanted = [reachable(lambda s, end=end: s[Sink][0].got == end, name=str(end)) for end in ends]  # type: ignore[misc]
+    assert check(System([Sink(), Source()], properties=wanted)).status == "holds"

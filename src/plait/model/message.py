@@ -10,6 +10,7 @@ from plait.kernel.pid import Pid
 
 
 @dataclass_transform(frozen_default=True)
+@dataclasses.dataclass(frozen=True)
 class Message:
     """Base class of all messages. A subclass is a frozen dataclass; its annotations are the fields.
 

@@ -205,7 +205,7 @@ def on(
     _callable_or_none(f"{place}: accept", accept)
     fields = (same,) if isinstance(same, str) else tuple(same)
     for kind in kinds:
-        known = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        known = {f.name for f in dataclasses.fields(kind)}
         for name in fields:
             if name not in known:
                 raise ModelError(

@@ -63,7 +63,7 @@ def tagged(*, phase: str | int | None = None, round: str) -> Callable[[M], M]:  
             raise ModelError(
                 f"@tagged decorates {message!r}, which is not a Message class", hint="class Ack(Message): …"
             )
-        known = [f.name for f in dataclasses.fields(message)]  # type: ignore[arg-type]
+        known = [f.name for f in dataclasses.fields(message)]
         if isinstance(phase, str) and phase not in known:
             raise ModelError(
                 f"@tagged(phase={phase!r}): {message.__name__} has no field {phase!r}",

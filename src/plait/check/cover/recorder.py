@@ -182,7 +182,7 @@ class Recorder:
 
 
 def _fields_of(kind: type[Message]) -> list[str]:
-    return [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    return [f.name for f in dataclasses.fields(kind)]
 
 
 def _named(cls: type[Process]) -> Iterator[type[Message]]:

@@ -183,4 +183,4 @@ def is_plain_init(cls: type) -> bool:
 
 def is_message_field(cls: type[Message] | None, name: str) -> bool:
     """Whether every message of a class has this attribute."""
-    return cls is not None and (name == "sender" or any(f.name == name for f in dataclasses.fields(cls)))  # type: ignore[arg-type]
+    return cls is not None and (name == "sender" or any(f.name == name for f in dataclasses.fields(cls)))

@@ -89,7 +89,7 @@ class ModelCodec:
             # A field of the message may be the reason.
             if isinstance(value, Message):
                 place = f"{place} {type(value).__name__}"
-                names = tuple(f.name for f in dataclasses.fields(value))  # type: ignore[arg-type]
+                names = tuple(f.name for f in dataclasses.fields(value))
                 self.fields(tuple(getattr(value, name, None) for name in names), names, place)
             message, hint, *_ = (*map(str, error.args), "")
             raise ModelError(

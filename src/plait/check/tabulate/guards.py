@@ -49,7 +49,7 @@ def watched(cls: type[Process]) -> type[Process]:
 
 @functools.cache
 def _watched_kind(cls: type[Message]) -> type[Message]:
-    fields = frozenset(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+    fields = frozenset(f.name for f in dataclasses.fields(cls))
 
     def read(self: Any, name: str) -> Any:
         if name in fields and (note := object.__getattribute__(self, "__dict__").get("_note")):

@@ -37,8 +37,7 @@ def native_system(tabulation: Tabulation, *, foresee: bool = False) -> NativeSys
             for index, cls in enumerate(system.classes)
         ],
         messages={
-            _name(message): [f.name for f in dataclasses.fields(message)]  # type: ignore[arg-type]
-            for message in _quorum_messages(classes)
+            _name(message): [f.name for f in dataclasses.fields(message)] for message in _quorum_messages(classes)
         },
         triggered={
             _name(message): [[triggered(receiver, sender, message) for sender in classes] for receiver in classes]

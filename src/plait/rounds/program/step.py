@@ -48,5 +48,5 @@ class ProtocolStep:
 
 
 def _fields(message: Message) -> dict[str, Data]:
-    names = [field.name for field in dataclasses.fields(message)]  # type: ignore[arg-type] # each subclass is a dataclass
+    names = [field.name for field in dataclasses.fields(message)]  # each subclass is a dataclass
     return {name: to_data(getattr(message, name)) for name in names}
