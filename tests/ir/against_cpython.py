@@ -13,7 +13,8 @@ from plait.ir import nodes
 from plait.ir.definition import _codes, _parsed
 from plait.ir.program import Lowering
 from plait.kernel.pid import Pid
-from tests.ir.random_functions import module, value
+from tests.ir.random_functions import Writer, module
+from tests.ir.random_library import value
 from tests.ir.values import Color, Node, system
 
 FAILS = (TypeError, ValueError, OverflowError)
@@ -34,9 +35,9 @@ class Survey(NamedTuple):
     differences: list[str]
 
 
-def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
+def survey(seed: int, count: int, folder: Path, *, calls: int = 3, writer: type[Writer] = Writer) -> Survey:
     """Compare `count` random functions."""
-    source, kinds = module(seed, count)
+    source, kinds = module(seed, count, writer)
     file = folder / f"random_{seed}.py"
     file.write_text(source, encoding="utf-8")
     names: dict[str, Any] = {"__name__": f"random_{seed}", "__file__": str(file)}
@@ -57,6 +58,7 @@ def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
         handlers=[[]],
         monitors=[],
         properties=[],
+        inserts=lowering.inserts,
     )
     machine = Machine(nodes.encoded(program))
     r = random.Random(seed)
@@ -69,7 +71,7 @@ def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
             continue
         for _ in range(calls):
             total += 1
-            _restore()
+            restore()
             given = [codec.encode(value(kind, r)) for kind in of]
             try:
                 expected = _by_cpython(names[name], given, codec)
@@ -94,7 +96,7 @@ def survey(seed: int, count: int, folder: Path, *, calls: int = 3) -> Survey:
     return found._replace(calls=total, answered=answered, raised=raised)
 
 
-def _restore() -> None:
+def restore() -> None:
     """Remove attributes that a function has set to members of an enum: they would be there for all others."""
     for member in Color:
         for attribute in [name for name in vars(member) if not name.startswith("_")]:

@@ -10,8 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 ZOO = sorted(f.stem for f in (ROOT / "src" / "plait" / "protocols").glob("*.py") if not f.stem.startswith("_"))
-EXAMPLES = sorted({f.stem for f in (ROOT / "examples").glob("*.py")} - {"stock"})
-"""Those that run natively. The values of the others are left to CPython."""
+EXAMPLES = sorted(f.stem for f in (ROOT / "examples").glob("*.py"))
 MORE: dict[str, list[dict[str, Any]]] = {
     "raft_membership": [{"terms": 3, "faulty": "early"}],
     "ben_or": [{"f": 0, "phases": None, "specification": "live"}],

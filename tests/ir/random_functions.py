@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plait.kernel.pid import Pid
@@ -22,6 +22,8 @@ import itertools
 import math
 import operator
 from tests.ir.values import *
+from fractions import Fraction
+from collections import Counter, OrderedDict, defaultdict, deque
 from tests.ir.values import Node
 
 """
@@ -63,6 +65,9 @@ def value(kind: str, r: random.Random, depth: int = 2) -> Any:
 class Writer:
     """Writes one function."""
 
+    types: Sequence[str] = TYPES
+    mutable: Sequence[str] = ("list", "set", "dict", "box")
+
     def __init__(self, r: random.Random, name: str) -> None:
         self.r = r
         self.name = name
@@ -93,7 +98,7 @@ class Writer:
     def expr(self, kind: str, depth: int = 3) -> str:
         r = self.r
         if r.random() < 0.015:
-            kind = r.choice(TYPES)  # the wrong type
+            kind = r.choice(self.types)  # the wrong type
         names = self.variables(kind)
         if names and (depth <= 0 or r.random() < 0.3):
             return r.choice(names)
@@ -101,7 +106,7 @@ class Writer:
         return made(depth)
 
     def any_(self, depth: int) -> str:
-        return self.expr(self.r.choice(TYPES), depth)
+        return self.expr(self.r.choice(self.types), depth)
 
     def pick(self, options: list[Callable[[], str]]) -> str:
         return self.r.choice(options)()
@@ -194,8 +199,8 @@ class Writer:
         if d <= 0:
             return r.choice(["True", "False"])
         n = d - 1
-        kind = r.choice(TYPES)
-        other = kind if r.random() < 0.8 else r.choice(TYPES)
+        kind = r.choice(self.types)
+        other = kind if r.random() < 0.8 else r.choice(self.types)
         ordered = r.choice(["int", "str", "tuple", "list", "point", "card", "float", "pid"])
         return self.pick(
             [
@@ -515,7 +520,7 @@ class Writer:
             kinds += ["leave"]
         kind = r.choice(kinds)
         if kind == "assign":
-            of = r.choice(TYPES)
+            of = r.choice(self.types)
             text = e(of)
             name = self.local(of) if r.random() < 0.4 else None
             if name is None:
@@ -682,7 +687,7 @@ class Writer:
     def write(self) -> tuple[str, list[str]]:
         """The source of the function, and the types of its parameters."""
         r = self.r
-        kinds = [r.choice(TYPES) for _ in range(r.randint(1, 3))]
+        kinds = [r.choice(self.types) for _ in range(r.randint(1, 3))]
         names = [f"p{i}" for i in range(len(kinds))]
         self.scopes = [dict(zip(names, kinds, strict=True))]
         self.line(0, f"def {self.name}({', '.join(names)}):")
@@ -690,19 +695,19 @@ class Writer:
         self.scopes[0]["i0"] = "int"
         self.block(1, r.randint(1, 6))
         shown = [n for n, k in self.scopes[0].items() if k != "unused"]
-        mutable = {n for n, k in self.scopes[0].items() if k in ("list", "set", "dict", "box")}
-        result = [self.expr(r.choice(TYPES), 2), *(n for n in shown if n not in mutable or r.random() < 0.2)]
+        mutable = {n for n, k in self.scopes[0].items() if k in self.mutable}
+        result = [self.expr(r.choice(self.types), 2), *(n for n in shown if n not in mutable or r.random() < 0.2)]
         self.line(1, f"return ({', '.join(result)},)")
         return "\n".join(self.lines) + "\n", kinds
 
 
-def module(seed: int, count: int) -> tuple[str, dict[str, list[str]]]:
+def module(seed: int, count: int, writer: type[Writer] = Writer) -> tuple[str, dict[str, list[str]]]:
     """The source of a module of random functions, and the types of their parameters."""
     r = random.Random(seed)
     parts, kinds = [HEADER], {}
     while len(kinds) < count:
         name = f"function_{len(kinds)}"
-        source, of = Writer(random.Random(r.random()), name).write()
+        source, of = writer(random.Random(r.random()), name).write()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ir.against_cpython import survey
+from tests.ir.random_library import LibraryWriter
 
 pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
 EACH = 250
@@ -20,6 +21,15 @@ def test_random_functions_agree(seed: int, tmp_path: Path) -> None:
     assert not found.differences, found.differences[0]
     assert found.calls > 0.9 * 2 * EACH, f"functions that are not lowered: {found.refused}"
     assert found.answered > 0.7 * found.calls
+    assert sum(found.bails.values()) < 0.06 * found.calls, f"bails are the exception: {found.bails}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_functions_on_values_of_the_library_agree(seed: int, tmp_path: Path) -> None:
+    found = survey(seed, EACH, tmp_path, calls=2, writer=LibraryWriter)
+    assert not found.differences, found.differences[0]
+    assert found.calls > 0.9 * 2 * EACH, f"functions that are not lowered: {found.refused}"
+    assert found.answered > 0.65 * found.calls
     assert sum(found.bails.values()) < 0.06 * found.calls, f"bails are the exception: {found.bails}"
 
 

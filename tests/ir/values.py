@@ -86,6 +86,57 @@ class Box:
         return self.number + sum(self.items)
 
 
+@dataclasses.dataclass(frozen=True, order=True)
+class Ace(Card):
+    """A card with one more field."""
+
+    wild: bool = False
+
+    def best(self, *, least: int = 0) -> int:
+        return super().best(least=least) + int(self.wild)
+
+
+@dataclasses.dataclass
+class Crate(Box):
+    label: str = "c"
+
+    @property
+    def total(self) -> int:
+        return self.number + len(self.label)
+
+
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+    SHARE = 8
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self & Right.BOTH)
+
+
+class Name(str):
+    def loud(self, times: int = 1) -> str:
+        return self.upper() + "!" * times
+
+    @property
+    def first(self) -> str:
+        return self[:1]
+
+
+class Amount(int):
+    LIMIT = 4
+
+    def capped(self) -> Amount:
+        return Amount(min(self, self.LIMIT))
+
+
+class Pair(tuple[int, ...]):
+    def swapped(self) -> Pair:
+        return Pair(self[::-1])
+
+
 SIZES = {"small": 1, "large": 9}
 PRIMES = (2, 3, 5, 7)
 LIMIT = 4

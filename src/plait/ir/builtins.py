@@ -11,6 +11,7 @@ import heapq
 import itertools
 import math
 import operator
+import sys
 import types
 from typing import Any
 
@@ -31,6 +32,10 @@ NAMES |= {
 }
 NAMES[itertools.chain.from_iterable] = "itertools.chain.from_iterable"
 NAMES[dict.fromkeys] = "dict.fromkeys"
+COLLECTIONS: dict[Any, str] = {
+    getattr(collections, name): f"collections.{name}" for name in ("deque", "OrderedDict", "defaultdict", "Counter")
+}
+"""Classes of `collections`. Their calls are `CallBuiltin`; the first argument of `defaultdict` is the name of a class."""
 """What a call of this object is called in `CallBuiltin`."""
 
 _UNKNOWN: dict[types.ModuleType, str] = {
@@ -85,6 +90,7 @@ KEYWORDS: dict[str, frozenset[str]] = {
         "math.prod": "start",
         "itertools.accumulate": "initial",
         "itertools.product": "repeat",
+        "collections.deque": "maxlen",
     }.items()
 }
 """The keyword arguments of functions."""
@@ -143,12 +149,34 @@ METHODS = frozenset(
     ]
 )
 """Methods of built-in types."""
-METHOD_KEYWORDS = {"sort": frozenset({"key", "reverse"})}
+LIBRARY_METHODS = frozenset(["appendleft", "extendleft", "most_common", "move_to_end", "popleft", "rotate", "subtract"])
+LIBRARY_METHODS |= {"total"}
+"""Methods that only classes of `collections` have. Classes of the user may have methods of these names, too."""
+METHOD_KEYWORDS = {
+    "sort": frozenset({"key", "reverse"}),
+    "popitem": frozenset({"last"}),
+    "move_to_end": frozenset({"last"}),
+    "most_common": frozenset({"n"}),
+}
+"""The keyword arguments of methods."""
 
 TYPES: dict[Any, str] = {
     cls: cls.__name__ for cls in (bool, bytes, dict, float, frozenset, int, list, range, set, str, tuple, type(None))
 }
 """Built-in types of values, by the names that `IsInstance` uses."""
+
+
+def library_class(value: Any) -> str | None:
+    """The name of a class of Python's library whose values the virtual machine has; None if it is something else.
+
+    >>> library_class(collections.deque), library_class(list)
+    ('collections.deque', None)
+    """
+    if not isinstance(value, type):
+        return None
+    fractions = sys.modules.get("fractions")  # importing it takes long
+    return "fractions.Fraction" if fractions and value is fractions.Fraction else COLLECTIONS.get(value)
+
 
 BINARY: dict[Any, str] = {
     operator.add: "+",

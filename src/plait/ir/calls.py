@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import functools
 import operator
 import types
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait.ir import builtins, nodes
+from plait.ir.classes import derived_from
 from plait.ir.definition import UNKNOWN, value_of
 from plait.ir.effects import Effects
 from plait.ir.frame import is_builtin, is_code, is_typing, members, unwrapped
@@ -218,7 +220,7 @@ class Calls(Effects):
         function = unwrapped(found)
         if isinstance(function, types.FunctionType) and not function.__code__.co_filename.startswith("<"):
             return self.call(function, [(self.expr(func.value), Instance(cls))], node)
-        if found is UNKNOWN or not issubclass(cls, tuple):
+        if found is UNKNOWN or not issubclass(cls, tuple | str | int):
             raise self.refused(node, f"{cls.__name__}.{name}(…)")
         return self._method_of_value(func, node)
 
@@ -269,9 +271,15 @@ class Calls(Effects):
                     arguments.append(self._consumed_argument(argument))
             self.lowering.classes.call(name, len(node.args), ())
             return nodes.CallMethod(value, name, arguments, named)
-        arguments = [self.expr(a) for a in node.args] + [self.expr(v) for v in keywords.values()]
+        of_library = name in builtins.LIBRARY_METHODS and not self.lowering.whole
+        if of_library and keywords and builtins.METHOD_KEYWORDS.get(name, frozenset()).issuperset(keywords):
+            self.lowering.classes.call(name, len(node.args), ())
+            return nodes.CallMethod(value, name, self.items(node.args), {k: self.expr(v) for k, v in keywords.items()})
+        lower = self._consumed_argument if of_library else self.expr
+        arguments = [lower(a) for a in node.args] + [self.expr(v) for v in keywords.values()]
         called = self.lowering.classes.call(name, len(node.args), tuple(keywords))
-        self.lowering.expects(self, name, node)
+        if not of_library:
+            self.lowering.expects(self, name, node)
         return nodes.CallMethod(value, called, arguments, {})
 
     def _consumed_argument(self, node: ast.expr) -> Expression:
@@ -298,6 +306,9 @@ class Calls(Effects):
             return self.call(callee, [], node)  # refused there
         if self.lowering.whole and isinstance(callee, type | types.BuiltinFunctionType) and callee in builtins.UNKNOWN:
             return self._builtin(builtins.UNKNOWN[callee], node)
+        of_library = None if self.lowering.whole else builtins.library_class(callee)
+        if of_library is not None:
+            return self._library_class(of_library, node)
         name = builtins.name_of(callee)
         if isinstance(callee, types.FunctionType) and name is None:
             return self._function_call(callee, node)
@@ -391,6 +402,29 @@ class Calls(Effects):
         named = {k: self.function_argument(v, 1) if k == "key" else self.expr(v) for k, v in keywords.items()}
         return nodes.CallBuiltin(name, arguments, named)
 
+    def _library_class(self, name: str, node: ast.Call) -> Expression:
+        """An instance of a class of Python's library."""
+        keywords = {k.arg or "": k.value for k in node.keywords}
+        if name in ("collections.Counter", "collections.OrderedDict") and keywords and not node.args:
+            keys: list[Expression | None] = [self.constant(k, node) for k in keywords]
+            display = nodes.DictDisplay(keys, [self.expr(v) for v in keywords.values()])
+            return nodes.CallBuiltin(name, [display], {})
+        if name != "collections.defaultdict":
+            return self._builtin(name, node)
+        if keywords or len(node.args) > 2 or any(isinstance(a, ast.Starred) for a in node.args):
+            raise self.refused(node, "defaultdict(…) with these arguments")
+        self.lowering.inserts = True
+        factory: Any = None
+        if node.args and not (isinstance(node.args[0], ast.Constant) and node.args[0].value is None):
+            factory = self.static(node.args[0])
+            if not isinstance(factory, type):
+                raise self.refused(node, "defaultdict(…) of something that is no class")
+            if factory.__module__ not in ("builtins", "collections"):
+                self.number_of(factory, node)
+        made = None if factory is None else f"{factory.__module__}.{factory.__qualname__}"
+        rest = [self._consumed_argument(a) for a in node.args[1:]]
+        return nodes.CallBuiltin(name, [self.constant(made, node), *rest], {})
+
     # -- functions as values ---------------------------------------------------------------------------------------
 
     def function_argument(self, node: ast.expr, count: int | None) -> Expression:
@@ -477,11 +511,19 @@ class Calls(Effects):
         if issubclass(cls, self.lowering.enum):
             if len(node.args) != 1 or node.keywords:
                 raise self.refused(node, f"{cls.__name__}(…)")
-            self.number_of(cls, node)
+            number = self.number_of(cls, node)
+            if issubclass(cls, enum.Flag):
+                return nodes.Construct(number, [self.expr(node.args[0])])
             return nodes.Subscript(self.constant({m.value: m for m in cls}, node), self.expr(node.args[0]))
         if cls is object or issubclass(cls, BaseException | typing.Generic):
             raise self.refused(node, f"{cls.__name__}(…)")
-        self.number_of(cls, node)
+        number = self.number_of(cls, node)
+        base = derived_from(cls)
+        if base is not None:
+            if node.keywords:
+                raise self.refused(node, f"arguments of {cls.__name__}(…)")
+            content = nodes.CallBuiltin(base.__name__, [self._consumed_argument(a) for a in node.args], {})
+            return nodes.Construct(number, [content])
         parameters = self.lowering.classes.parameters(cls)
         given: dict[str, Expression] = {}
         for name, argument in zip(parameters.positional, node.args, strict=False):

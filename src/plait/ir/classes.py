@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import abc
 import ast
+import collections
 import dataclasses
 import enum
 import inspect
 import itertools
 import types
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from plait.ir import nodes
+from plait.ir.builtins import COLLECTIONS, library_class
 from plait.ir.frame import NO_CONTENT, is_code, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
@@ -57,6 +60,8 @@ _HARMLESS = frozenset(
     ]
 )
 """Special methods that change nothing which the virtual machine computes. (It bails on the text of instances.)"""
+_OF_CLASSES = ("__init_subclass__", "__class_getitem__", "__subclasshook__", "__set_name__")
+"""Special methods of classes, which no instance uses."""
 _DATA: tuple[type, ...] = (str, tuple, list, dict, int, frozenset, type(None), types.GetSetDescriptorType)
 _DATA += (types.MemberDescriptorType, dataclasses._DataclassParams)  # type: ignore[attr-defined]
 """The types of what Python itself notes in a class: `__doc__`, `__annotations__`, `__dataclass_params__`."""
@@ -79,8 +84,6 @@ _LIBRARY += (
 )
 _DEEPEST = 100
 """No state holds a value that is nested more deeply."""
-_FOREIGN = (("collections", "deque"), ("fractions", "Fraction"), ("decimal", "Decimal"))
-"""Classes of Python's library whose values the virtual machine does not have."""
 _NO_CALL = ast.Pass()
 """Stands for a call without arguments, where there is none in the source."""
 _FACTORIES: dict[type, Expression] = {
@@ -89,11 +92,28 @@ _FACTORIES: dict[type, Expression] = {
     dict: nodes.DictDisplay([], []),
 }
 _FACTORIES |= {f: nodes.CallBuiltin(f.__name__, [], {}) for f in (set, frozenset, int, str, bool, float)}
+_FACTORIES |= {f: nodes.CallBuiltin(name, [], {}) for f, name in COLLECTIONS.items() if f is not defaultdict}
+_BASES = (str, int, tuple)
+_MOST_FLAGS = 1 << 32
 
 
 def is_values(cls: type) -> bool:
-    """Whether a class has values: an enum, a named tuple, a dataclass, a message."""
-    return issubclass(cls, enum.Enum) or _is_named_tuple(cls) or dataclasses.is_dataclass(cls)
+    """Whether a class has values: an enum, a named tuple, a dataclass, a message, a class that derives from a built-in."""
+    known = issubclass(cls, enum.Enum) or _is_named_tuple(cls) or dataclasses.is_dataclass(cls)
+    return known or derived_from(cls) is not None
+
+
+def derived_from(cls: type) -> type | None:
+    """The one of `str`, `int` and `tuple` that a class derives from; None if it does not, or is a record or an enum."""
+    if (
+        cls in _BASES
+        or cls is bool
+        or issubclass(cls, enum.Enum)
+        or _is_named_tuple(cls)
+        or dataclasses.is_dataclass(cls)
+    ):
+        return None
+    return next((base for base in _BASES if issubclass(cls, base)), None)
 
 
 def _is_named_tuple(cls: type) -> bool:
@@ -101,12 +121,16 @@ def _is_named_tuple(cls: type) -> bool:
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether the virtual machine has no such values: of Python's library, or of a class that derives from a built-in."""
+    """Whether the virtual machine has no such values: a decimal number, or a class that derives from `dict`."""
     kind = type(value)
-    if isinstance(value, enum.Enum) or hasattr(value, "_fields") or kind is bool:
-        return False
-    derived = any(isinstance(value, base) and kind is not base for base in (str, int, tuple, dict))
-    return derived or (kind.__module__, kind.__name__) in _FOREIGN
+    if isinstance(value, dict):
+        return kind is not dict and kind not in COLLECTIONS
+    return (kind.__module__, kind.__name__) == ("decimal", "Decimal")
+
+
+def _is_special(cls: type) -> bool:
+    """Whether analyses do not know the methods and operators of a class: of Python's library, or derived from a built-in."""
+    return library_class(cls) is not None or issubclass(cls, enum.Flag) or derived_from(cls) is not None
 
 
 def _is_generated(value: Any) -> bool:
@@ -116,7 +140,7 @@ def _is_generated(value: Any) -> bool:
     return callable(value) and getattr(value, "__module__", None) in _LIBRARY
 
 
-def special_method(cls: type, except_for: Collection[str] = ()) -> str | None:
+def special_method(cls: type, except_for: Collection[str] = (), harmless: Collection[str] = _HARMLESS) -> str | None:
     """A special method that a class or one of its bases defines, in whatever way; None if there is none."""
     for base in cls.__mro__:
         if base.__module__ in _LIBRARY:
@@ -126,7 +150,7 @@ def special_method(cls: type, except_for: Collection[str] = ()) -> str | None:
                 return key
             if not (key.startswith("__") and key.endswith("__")) or key.startswith("__plait_"):
                 continue
-            if key in _HARMLESS or key in except_for:
+            if key in harmless or key in except_for:
                 continue
             if not isinstance(value, _DATA) and not _is_generated(value):
                 return key
@@ -145,6 +169,18 @@ def attribute_hook(cls: type, fields: Iterable[str]) -> str | None:
         if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
             return f"{cls.__name__}.{name}, a descriptor"
     return None
+
+
+def _flag_objection(cls: type[enum.Flag]) -> str | None:
+    """Why combinations of these flags cannot be lowered: unusual rules, or bits without a name."""
+    values = [member.value for member in cls.__members__.values()]
+    if cls._boundary_ is not enum.STRICT or not all(type(v) is int and 0 <= v < _MOST_FLAGS for v in values):  # type: ignore[attr-defined]
+        return f"{cls.__name__}, a flag with special rules"
+    single, every = 0, 0
+    for value in values:
+        single |= value if value.bit_count() == 1 else 0
+        every |= value
+    return None if single == every else f"{cls.__name__}, a flag with bits that have no name"
 
 
 def _receiver(cls: type) -> Kind:
@@ -223,16 +259,22 @@ class Classes:
             return f"{name} as a value"
         if type(cls) not in (type, abc.ABCMeta, enum.EnumType) or not is_values(cls) or cls is Message:
             return f"{name}(…)"
-        special = special_method(cls)
+        if self.lowering.whole and _is_special(cls):
+            return f"{name}(…)"
+        base = derived_from(cls)
+        special = special_method(cls) if base is None else special_method(cls, harmless=_OF_CLASSES)
         if special is not None:
             return f"{name}, which defines {special}"
+        if base is not None:
+            replaced = [key for key in self.members(cls) if hasattr(base, key)]
+            return f"{name}.{replaced[0]}, which replaces a method of {base.__name__}" if replaced else None
         hook = None if _is_named_tuple(cls) else attribute_hook(cls, self.fields(cls))
         if hook is not None:
             return hook
         if issubclass(cls, enum.Enum):
-            if issubclass(cls, enum.Flag) or cls._member_type_ is not object:  # type: ignore[attr-defined]
+            if cls._member_type_ is not object:  # type: ignore[attr-defined]
                 return f"{name}, an enum that is also another type"
-            return None
+            return _flag_objection(cls) if issubclass(cls, enum.Flag) else None
         if _is_named_tuple(cls):
             return None
         return self._record_objection(cls)
@@ -256,11 +298,12 @@ class Classes:
             return f"the shared object {value!r}, which no field of the process holds"
         found: str | None = None
         parts: Iterable[Any] = ()
-        if _is_foreign(value):
+        if _is_foreign(value) or (self.lowering.whole and _is_special(type(value))):
             return f"a value of type {type(value).__name__}"
-        if isinstance(value, enum.Enum):
+        if isinstance(value, enum.Enum) or derived_from(type(value)) is not None:
             found = self._add(type(value))
-        elif isinstance(value, tuple | list | set | frozenset):
+            parts = value if isinstance(value, tuple) else ()
+        elif isinstance(value, tuple | list | set | frozenset | deque):
             found = self._add(type(value)) if hasattr(value, "_fields") else None
             parts = value
         elif isinstance(value, dict):
@@ -285,6 +328,8 @@ class Classes:
             return
         self._swept.add(id(names))
         for value in list(names.values()):
+            if value is defaultdict or value is collections:
+                self.lowering.inserts = True
             if isinstance(value, type) and value not in self._numbers and is_values(value):
                 own = value.__module__
                 if own == "plait.model.linearizability" or not own.startswith(("plait.model.", "plait.kernel.")):
@@ -448,11 +493,14 @@ class Classes:
         encode = self.lowering.encode
         fields: list[str] = list(self.fields(cls))
         values: list[bytes] = []
-        kind: Literal["enum", "tuple", "record", "message", "process", "monitor", "shared"] = "record"
+        kind: nodes.ClassKind = "record"
         mutable, equal, ordered = False, True, False
         if issubclass(cls, enum.Enum):
-            kind, fields = "enum", [m.name for m in cls]
-            for member in cls:
+            flag = issubclass(cls, enum.Flag)
+            # A class has combinations and nothing as members only if they have names.
+            members: list[Any] = list(dict.fromkeys(cls.__members__.values())) if flag else list(cls)
+            kind, fields = "flag" if flag else "enum", [m.name for m in members]
+            for member in members:
                 try:
                     values.append(encode(member.value))
                 except NO_CONTENT:
@@ -462,6 +510,8 @@ class Classes:
             mutable, equal = True, False
         elif _is_named_tuple(cls):
             kind, ordered = "tuple", True
+        elif derived_from(cls) is not None:
+            kind, ordered = "derived", True
         elif dataclasses.is_dataclass(cls):
             params: Any = cls.__dataclass_params__  # type: ignore[attr-defined]
             kind = "message" if issubclass(cls, Message) else "record"

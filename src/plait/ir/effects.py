@@ -162,8 +162,12 @@ class Effects(Expressions):
         for cls in classes:
             if cls in builtins.TYPES:
                 known.append(builtins.TYPES[cls])
+            elif (name := builtins.library_class(cls)) is not None:
+                known.append(name)
             elif cls is Pid:
                 known.append("Pid")
+            elif any(issubclass(kind, cls) for kind in (*builtins.TYPES, *builtins.COLLECTIONS)):
+                raise self.refused(node, f"isinstance(…, {cls.__name__})")  # as `numbers.Number`
             elif cls is object or cls.__module__ == "collections.abc" or type(cls) not in _PLAIN or not is_code(cls):
                 raise self.refused(node, f"isinstance(…, {cls.__name__})")
             else:

@@ -69,8 +69,9 @@ def walk(tree: object) -> Iterator[nodes.Node]:
 
 
 def is_pure(node: Any) -> bool:
-    """Whether it does not matter when an expression is evaluated, and how often: it calls nothing that may act."""
-    return not any(isinstance(inner, _IMPURE) for inner in walk(node))
+    """Whether it does not matter when an expression is evaluated, and how often: it calls nothing that may act, and has no
+    subscript, which may insert a key into a `defaultdict`."""
+    return not any(isinstance(inner, (*_IMPURE, nodes.Subscript)) for inner in walk(node))
 
 
 def is_iterator(node: nodes.Expression) -> bool:

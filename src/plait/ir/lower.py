@@ -124,6 +124,7 @@ class _Systems:
             monitors=[(cls, self._native(entry)) for cls, entry in monitors],
             shared=[self._shared(shared) for shared in system.shared],
             properties=[self._property(*judged) for judged in properties],
+            inserts=lowering.inserts,
         )
         return Lowered(program, [self._report(entry) for entry in self.entries], lowering.classes.order)
 

@@ -272,7 +272,8 @@ class IsInstance(Node, frozen=True):
 
 
 class Construct(Node, frozen=True):
-    """An instance of a class of the program (a record, a named tuple, a message), with a value for each field in order."""
+    """An instance of a class of the program (a record, a named tuple, a message), with a value for each field in order; of
+    a class that derives from `str`, `int` or `tuple`, with one such value; of a flag, with its number."""
 
     class_: int
     fields: list[Expression]
@@ -503,13 +504,17 @@ class Function(msgspec.Struct, frozen=True):
     body: list[Statement]
 
 
+ClassKind = Literal["enum", "flag", "tuple", "derived", "record", "message", "process", "monitor", "shared"]
+
+
 class Class(msgspec.Struct, frozen=True):
     """A class of values, processes, monitors or shared objects."""
 
     name: str
     """As the codec writes it: module and qualified name."""
-    kind: Literal["enum", "tuple", "record", "message", "process", "monitor", "shared"]
-    """`tuple` is a named tuple, `record` a dataclass."""
+    kind: ClassKind
+    """`flag` is an enum whose members can be combined, `tuple` a named tuple, `derived` another class that derives from
+    `str`, `int` or `tuple`, `record` a dataclass."""
     fields: list[str]
     """In the order of the canonical bytes; for an enum, the names of its members."""
     values: list[bytes]
@@ -592,6 +597,9 @@ class Program(msgspec.Struct, frozen=True):
     """None: CPython answers."""
     shared: list[tuple[int, str, int]] = []
     """For each shared object its class and its id. In steps and guards, their fields follow those of the process."""
+    inserts: bool = False
+    """Whether values may be a `defaultdict`, so that a subscript may insert a key. Otherwise the virtual machine bails on
+    one."""
 
 
 def encoded(program: Program) -> bytes:

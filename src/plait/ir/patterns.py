@@ -93,7 +93,7 @@ class Patterns(Calls):
         length = self._certain(nodes.CallBuiltin("len", [value], {}))
         enough: Any = "==" if star is None else ">="
         tests: list[Expression] = [
-            nodes.IsInstance(value, ["list", "tuple", "range"], []),
+            nodes.IsInstance(value, ["list", "tuple", "range", "collections.deque"], []),
             nodes.Compare(length, [enough], [self.constant(count, node)]),
         ]
         pairs: list[tuple[ast.pattern, Expression]] = []

@@ -50,6 +50,8 @@ class Lowering:
         self.functions: list[nodes.Function | None] = []
         self.reasons: dict[int, Reason] = {}
         """Why a function of the table bails."""
+        self.inserts = False
+        """Whether the program, or code that CPython runs, may make a `defaultdict`."""
         self.effects: set[int] = set()
         """Functions that send, announce, choose or spawn."""
         self._callees: dict[int, set[int]] = {}

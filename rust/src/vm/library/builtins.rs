@@ -2,10 +2,12 @@
 
 use super::copies::{deep, shallow};
 use super::{Builtin, Method};
-use crate::vm::program::{BuiltinCall, Expression, Keywords};
+use crate::vm::program::{Binary, BuiltinCall, Expression, Keywords};
+use crate::vm::run::fractions::{fraction, fractions};
 use crate::vm::run::operators::{as_float, binary, float_divmod, floor_divide, modulo};
 use crate::vm::run::sequence::length;
 use crate::vm::run::{Frame, Go, Run, Visit};
+use crate::vm::value::library::{Factory, Flavour, Fraction};
 use crate::vm::value::table::Map;
 use crate::vm::value::text::{write_repr, write_str};
 use crate::vm::value::{Range, Value};
@@ -34,6 +36,9 @@ pub struct Options {
     pub strict: Option<Value>,
     pub repeat: Option<Value>,
     pub initial: Option<Value>,
+    pub maxlen: Option<Value>,
+    pub last: Option<Value>,
+    pub n: Option<Value>,
     /// No argument has effects, so that the order of evaluation cannot matter.
     pub pure: bool,
 }
@@ -132,6 +137,9 @@ impl<'a> Run<'a> {
             strict: value(&keywords.strict)?,
             repeat: value(&keywords.repeat)?,
             initial: value(&keywords.initial)?,
+            maxlen: value(&keywords.maxlen)?,
+            last: value(&keywords.last)?,
+            n: value(&keywords.n)?,
             pure: false,
         })
     }
@@ -178,17 +186,24 @@ impl<'a> Run<'a> {
             B::Set | B::FrozenSet | B::Tuple | B::List | B::Dict | B::FromKeys => {
                 return self.collection(builtin, sources, options);
             }
+            B::Deque | B::OrderedDict | B::DefaultDict | B::Counter => {
+                return self.library_collection(builtin, sources, options);
+            }
             _ => {}
         }
         if has_options(options) {
             return Err(ARGUMENTS);
         }
-        let values = values(sources)?;
+        let mut values = values(sources)?;
+        if !matches!(builtin, B::Copy | B::DeepCopy) {
+            values.iter_mut().for_each(|value| *value = value.plain().clone());
+        }
         Ok(match (builtin, &*values) {
             (B::Len, [value]) => Value::Int(length(value)? as i64),
             (B::Range, bounds) => range(bounds)?,
             (B::Abs, [value]) => match value {
                 Value::Float(x) => Value::Float(x.abs()),
+                Value::Fraction(x) => fraction(i128::from(x.numerator).abs(), i128::from(x.denominator))?,
                 _ => Value::Int(value.as_int().and_then(i64::checked_abs).ok_or(ARGUMENTS)?),
             },
             (B::Bool, []) => Value::Bool(false),
@@ -196,6 +211,11 @@ impl<'a> Run<'a> {
             (B::Int, []) => Value::Int(0),
             (B::Int, [value]) => to_int(value)?,
             (B::Float, [value @ (Value::Int(_) | Value::Bool(_) | Value::Float(_))]) => Value::Float(as_float(value)?),
+            (B::Float, [Value::Fraction(x)]) => Value::Float(x.as_float().ok_or(ARGUMENTS)?),
+            (B::Floor, [Value::Fraction(x)]) => Value::Int(floor_divide(x.numerator, x.denominator)?),
+            (B::Fraction, [number @ Value::Fraction(_)]) => number.clone(),
+            (B::Fraction, [number]) => fraction(i128::from(number.as_int().ok_or(ARGUMENTS)?), 1)?,
+            (B::Fraction, [a, b]) => fractions(Binary::Divide, &fraction_of(a)?, &fraction_of(b)?)?,
             (B::Str, []) => Value::str(""),
             (B::Str, [value]) => {
                 let mut text = String::new();
@@ -225,7 +245,7 @@ impl<'a> Run<'a> {
                     Value::pair(Value::Float(quotient), Value::Float(rest))
                 }
             },
-            (B::Pow, [a, b]) => return binary(crate::vm::program::Binary::Power, a, b),
+            (B::Pow, [a, b]) => return binary(Binary::Power, a, b),
             (B::Round, [value]) => Value::Int(value.as_int().ok_or(Bail(&"round of a float"))?),
             (B::Ceil, [Value::Float(x)]) => float_to_int(x.ceil())?,
             (B::Floor, [Value::Float(x)]) => float_to_int(x.floor())?,
@@ -296,6 +316,47 @@ impl<'a> Run<'a> {
         })
     }
 
+    fn library_collection(&mut self, builtin: Builtin, sources: &[Source<'a>], options: &Options) -> Answer<Value> {
+        use Builtin as B;
+        let longest = match (builtin, sources, &options.maxlen) {
+            (B::Deque, [_, Source::Value(longest)], None) | (B::Deque, [] | [_], Some(longest)) => longest.clone(),
+            (B::Deque, [] | [_], None) => Value::None,
+            (B::Deque, ..) | (_, _, Some(_)) => return Err(ARGUMENTS),
+            _ if has_options(options) => return Err(ARGUMENTS),
+            _ => Value::None,
+        };
+        if builtin == B::Deque {
+            let longest = match longest {
+                Value::None => None,
+                number => Some(usize::try_from(number.as_int().ok_or(ARGUMENTS)?).map_err(|_| ARGUMENTS)?),
+            };
+            let mut items = sources.first().map_or(Ok(Vec::new()), |source| self.collect(source, true))?;
+            let dropped = longest.map_or(0, |longest| items.len().saturating_sub(longest));
+            return Ok(Value::deque(items.drain(dropped..).collect(), longest, false));
+        }
+        let (flavour, sources) = match (builtin, sources) {
+            (B::DefaultDict, [Source::Value(Value::None), rest @ ..]) => (Flavour::Default(None), rest),
+            (B::DefaultDict, [Source::Value(Value::Str(name)), rest @ ..]) => {
+                let class = || self.program.class_numbers.get(&***name).map(|&class| Factory::Class(class));
+                let factory = Factory::from_name(name).or_else(class).ok_or(ARGUMENTS)?;
+                (Flavour::Default(Some(factory)), rest)
+            }
+            (B::OrderedDict, sources) => (Flavour::Ordered, sources),
+            (B::Counter, sources) => (Flavour::Counter, sources),
+            _ => return Err(ARGUMENTS),
+        };
+        let made = Value::dict_of(Map::default(), flavour, false);
+        let Value::Dict(dict) = &made else { return Err(ARGUMENTS) };
+        match sources {
+            [] => {}
+            [source] if builtin == B::Counter => self.count(dict, Binary::Add, source)?,
+            [Source::Value(Value::Dict(other))] => *dict.write()? = other.read().clone(),
+            [source] => self.each_pair(source, &mut |key, value| dict.write()?.set(key, value))?,
+            _ => return Err(ARGUMENTS),
+        }
+        Ok(made)
+    }
+
     /// The set of the values of an iterable, whose order does not matter.
     pub fn table_of(&mut self, source: &Source<'a>) -> Answer<crate::vm::value::table::Table> {
         match source {
@@ -332,8 +393,8 @@ impl<'a> Run<'a> {
 }
 
 pub fn has_options(options: &Options) -> bool {
-    let Options { key, reverse, default, start, strict, repeat, initial, pure: _ } = options;
-    [key, reverse, default, start, strict, repeat, initial].iter().any(|option| option.is_some())
+    let Options { key, reverse, default, start, strict, repeat, initial, maxlen, last, n, pure: _ } = options;
+    [key, reverse, default, start, strict, repeat, initial, maxlen, last, n].iter().any(|option| option.is_some())
 }
 
 /// The arguments, if none is an iterator.
@@ -365,8 +426,14 @@ fn float_to_int(number: f64) -> Answer<Value> {
     if number.abs() < 9.0e18 { Ok(Value::Int(number as i64)) } else { Err(ARGUMENTS) }
 }
 
+fn fraction_of(value: &Value) -> Answer<Value> {
+    let found = Fraction::of(value).ok_or(ARGUMENTS)?;
+    fraction(i128::from(found.numerator), i128::from(found.denominator))
+}
+
 fn to_int(value: &Value) -> Answer<Value> {
     match value {
+        Value::Fraction(x) => x.numerator.checked_div(x.denominator).map(Value::Int).ok_or(ARGUMENTS),
         Value::Float(x) => float_to_int(x.trunc()),
         Value::Str(text) => {
             let digits = text.strip_prefix('-').unwrap_or(text);

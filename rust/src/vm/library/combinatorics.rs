@@ -221,8 +221,23 @@ impl<'a> Run<'a> {
             }
             return Ok(Go::On);
         }
-        if !matches!(value, Value::Tuple(_) | Value::Named(_) | Value::Range(_) | Value::Str(_)) {
-            return Err(Bail(&"reversed of an unusual value"));
+        match value {
+            Value::Tuple(_) | Value::Named(_) | Value::Range(_) | Value::Str(_) | Value::Derived(_) => {}
+            Value::Deque(deque) => {
+                let version = deque.version();
+                for item in self.items_of(value)?.into_iter().rev() {
+                    if deque.version() != version {
+                        return Err(Bail(&"a deque that changes while it is iterated"));
+                    }
+                    if visit(self, item)? == Go::Stop {
+                        return Ok(Go::Stop);
+                    }
+                }
+                // Python looks once more.
+                let changed = deque.version() != version;
+                return if changed { Err(Bail(&"a deque that changes while it is iterated")) } else { Ok(Go::On) };
+            }
+            _ => return Err(Bail(&"reversed of an unusual value")),
         }
         for item in self.items_of(value)?.into_iter().rev() {
             if visit(self, item)? == Go::Stop {

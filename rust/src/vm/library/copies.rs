@@ -1,5 +1,6 @@
 //! `copy.copy` and `copy.deepcopy`.
 
+use crate::vm::value::library::Derived;
 use crate::vm::value::table::Map;
 use crate::vm::value::{Items, Object, Record, Value};
 use crate::vm::{Answer, Bail};
@@ -13,7 +14,8 @@ const DEEPEST: usize = 100;
 pub fn shallow(value: &Value) -> Answer<Value> {
     Ok(match value {
         Value::List(list) => Value::list(list.read().clone()),
-        Value::Dict(dict) => Value::dict(dict.read().clone()),
+        Value::Dict(dict) => Value::dict_of(dict.read().clone(), dict.flavour, false),
+        Value::Deque(deque) => Value::deque(deque.read().clone(), deque.longest, false),
         Value::Set(set) => Value::set(set.read().clone()),
         Value::Object(object) => {
             Value::Object(Rc::new(Object::new(object.class, object.traits, object.read().clone(), false)))
@@ -37,6 +39,9 @@ fn is_copied_as_itself(value: &Value) -> bool {
             | V::Bytes(_)
             | V::Pid(_)
             | V::Enum(_)
+            | V::Flag(_)
+            | V::Fraction(_)
+            | V::Derived(_)
             | V::Shared(_)
     ) || matches!(value, V::Tuple(_) | V::Named(_) | V::Record(_) | V::FrozenSet(_))
 }
@@ -92,7 +97,16 @@ impl Copies {
                 for (key, value) in old.keys().iter().zip(old.values()) {
                     map.set(self.value(key, depth + 1)?, self.value(value, depth + 1)?)?;
                 }
-                Value::dict(map)
+                Value::dict_of(map, dict.flavour, false)
+            }
+            Value::Deque(deque) => {
+                self.once(deque)?;
+                let items = deque.read().iter().map(|item| self.value(item, depth + 1)).collect::<Answer<_>>()?;
+                Value::deque(items, deque.longest, false)
+            }
+            Value::Derived(derived) => {
+                let content = self.value(&derived.content, depth + 1)?;
+                Value::Derived(Rc::new(Derived { class: derived.class, content }))
             }
             // Elements and keys that can be hashed have nothing in them that can change, unless they have an identity.
             Value::Set(set) => {

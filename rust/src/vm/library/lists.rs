@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
                 }
                 items.remove(found.ok_or(Bail(&"a value that is missing"))?);
             }
-            (M::Index | M::Count, _) => return item_method(&list.read(), method, arguments),
+            (M::Index | M::Count, _) => return item_method(list.read().iter(), method, arguments),
             (M::Sort, []) if options.default.is_none() && options.start.is_none() => {
                 let items = std::mem::take(&mut *list.write()?);
                 let sorted = self.sorted(items, options.key.as_ref(), is_true(&options.reverse))?;

@@ -20,7 +20,8 @@ impl<'a> Run<'a> {
         let class = match &value {
             Value::Named(record) | Value::Record(record) => Some(record.class),
             Value::Object(object) => Some(object.class),
-            Value::Enum(member) => Some(member.class),
+            Value::Enum(member) | Value::Flag(member) => Some(member.class),
+            Value::Derived(derived) => Some(derived.class),
             Value::Monitor(monitor) => Some(program.monitors[*monitor as usize].0),
             Value::Shared(shared) => Some(program.shared[*shared as usize].class),
             Value::Process => Some(program.processes[self.own_position()? as usize].class),
@@ -28,6 +29,9 @@ impl<'a> Run<'a> {
             _ => None,
         };
         if let Some(function) = class.and_then(|class| program.classes[class as usize].methods.get(&call.name)) {
+            if call.keywords.any {
+                return Err(Bail(&"keyword arguments of a method"));
+            }
             let mut arguments = Items::with_capacity(call.arguments.len() + 1);
             arguments.push(value);
             arguments.extend(self.display(&call.arguments, frame)?);
@@ -55,15 +59,18 @@ impl<'a> Run<'a> {
         arguments: &[Source<'a>],
         options: &Options,
     ) -> Answer<Value> {
-        if has_options(options) && method != Method::Sort {
+        let named = matches!(method, Method::Sort | Method::PopItem | Method::MoveToEnd | Method::MostCommon);
+        if has_options(options) && !named {
             return Err(ARGUMENTS);
         }
         match value {
             Value::List(list) => self.list_method(list, method, arguments, options),
-            Value::Dict(dict) => self.dict_method(dict, method, arguments),
+            Value::Dict(dict) => self.dict_method(dict, method, arguments, options),
+            Value::Deque(deque) => self.deque_method(deque, method, arguments),
+            Value::Derived(derived) => self.method(&derived.content, method, arguments, options),
             Value::Set(_) | Value::FrozenSet(_) => self.set_method(value, method, arguments),
-            Value::Tuple(items) => item_method(items, method, arguments),
-            Value::Named(record) => item_method(&record.fields, method, arguments),
+            Value::Tuple(items) => item_method(items.iter(), method, arguments),
+            Value::Named(record) => item_method(record.fields.iter(), method, arguments),
             Value::Str(text) => self.str_method(text, method, arguments),
             Value::Range(range) if method == Method::Index || method == Method::Count => {
                 let [Source::Value(element)] = arguments else { return Err(ARGUMENTS) };
@@ -81,10 +88,14 @@ impl<'a> Run<'a> {
 }
 
 /// `index` and `count` of a list or tuple.
-pub fn item_method(items: &[Value], method: Method, arguments: &[Source<'_>]) -> Answer<Value> {
+pub fn item_method<'v>(
+    items: impl IntoIterator<Item = &'v Value>,
+    method: Method,
+    arguments: &[Source<'_>],
+) -> Answer<Value> {
     let [Source::Value(wanted)] = arguments else { return Err(ARGUMENTS) };
     let mut count = 0;
-    for (place, item) in items.iter().enumerate() {
+    for (place, item) in items.into_iter().enumerate() {
         if equal_inside(item, wanted)? {
             if method == Method::Index {
                 return Ok(Value::Int(place as i64));

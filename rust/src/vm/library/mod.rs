@@ -7,6 +7,7 @@
 mod builtins;
 mod combinatorics;
 mod copies;
+mod deques;
 mod dicts;
 mod lists;
 mod methods;
@@ -72,6 +73,11 @@ names! {
         Tuple = "tuple",
         Zip = "zip",
         FromKeys = "dict.fromkeys",
+        Deque = "collections.deque",
+        OrderedDict = "collections.OrderedDict",
+        DefaultDict = "collections.defaultdict",
+        Counter = "collections.Counter",
+        Fraction = "fractions.Fraction",
         Copy = "copy.copy",
         DeepCopy = "copy.deepcopy",
         Reduce = "functools.reduce",
@@ -102,6 +108,7 @@ names! {
     Method {
         Add = "add",
         Append = "append",
+        AppendLeft = "appendleft",
         Clear = "clear",
         Copy = "copy",
         Count = "count",
@@ -110,6 +117,7 @@ names! {
         Discard = "discard",
         EndsWith = "endswith",
         Extend = "extend",
+        ExtendLeft = "extendleft",
         Find = "find",
         Format = "format",
         Get = "get",
@@ -128,23 +136,29 @@ names! {
         Keys = "keys",
         Lower = "lower",
         LStrip = "lstrip",
+        MostCommon = "most_common",
+        MoveToEnd = "move_to_end",
         Partition = "partition",
         Pop = "pop",
         PopItem = "popitem",
+        PopLeft = "popleft",
         Remove = "remove",
         RemovePrefix = "removeprefix",
         RemoveSuffix = "removesuffix",
         Replace = "replace",
         Reverse = "reverse",
         RFind = "rfind",
+        Rotate = "rotate",
         RStrip = "rstrip",
         SetDefault = "setdefault",
         Sort = "sort",
         Split = "split",
         StartsWith = "startswith",
         Strip = "strip",
+        Subtract = "subtract",
         SymmetricDifference = "symmetric_difference",
         SymmetricDifferenceUpdate = "symmetric_difference_update",
+        Total = "total",
         Union = "union",
         Update = "update",
         Upper = "upper",
@@ -160,18 +174,24 @@ impl Method {
             self,
             M::Add
                 | M::Append
+                | M::AppendLeft
                 | M::Clear
                 | M::DifferenceUpdate
                 | M::Discard
                 | M::Extend
+                | M::ExtendLeft
                 | M::Insert
                 | M::IntersectionUpdate
+                | M::MoveToEnd
                 | M::Pop
                 | M::PopItem
+                | M::PopLeft
                 | M::Remove
                 | M::Reverse
+                | M::Rotate
                 | M::SetDefault
                 | M::Sort
+                | M::Subtract
                 | M::SymmetricDifferenceUpdate
                 | M::Update
         )

@@ -94,7 +94,9 @@ impl<'a> Run<'a> {
                 (Value::List(_), Value::List(_)) | (Value::Tuple(_) | Value::Named(_), _) => {
                     binary(Binary::Add, &total, &value)?
                 }
-                (Value::Int(_) | Value::Bool(_) | Value::Float(_), _) => binary(Binary::Add, &total, &value)?,
+                (Value::Int(_) | Value::Bool(_) | Value::Float(_) | Value::Fraction(_) | Value::Dict(_), _) => {
+                    binary(Binary::Add, &total, &value)?
+                }
                 _ => return Err(ARGUMENTS),
             };
             Ok(Go::On)
@@ -180,9 +182,14 @@ impl<'a> Run<'a> {
                 Some(key) => self.call_value(key, std::slice::from_ref(&item))?,
                 None => item.clone(),
             };
-            require_order(&rank, 0)?;
             ranked.push((rank, item));
         }
+        self.sorted_by_rank(ranked, reverse)
+    }
+
+    /// Sort items with their ranks, by `<` of the ranks.
+    pub fn sorted_by_rank(&mut self, mut ranked: Vec<(Value, Value)>, reverse: bool) -> Answer<Vec<Value>> {
+        ranked.iter().try_for_each(|(rank, _)| require_order(rank, 0))?;
         // Python reverses before and after, so that equal items keep their order.
         if reverse {
             ranked.reverse();
@@ -219,6 +226,9 @@ fn require_order(value: &Value, depth: u32) -> Answer<()> {
             record.fields.iter().try_for_each(|item| require_order(item, depth + 1))
         }
         Value::List(list) => list.read().iter().try_for_each(|item| require_order(item, depth + 1)),
+        Value::Deque(deque) => deque.read().iter().try_for_each(|item| require_order(item, depth + 1)),
+        Value::Derived(derived) => require_order(&derived.content, depth + 1),
+        Value::Dict(_) => Err(Bail(&"sorting by dicts")),
         _ => Ok(()),
     }
 }

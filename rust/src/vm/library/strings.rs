@@ -13,7 +13,7 @@ impl<'a> Run<'a> {
             let mut joined = String::new();
             let mut first = true;
             self.each(source, true, &mut |_, part| {
-                let Value::Str(part) = &part else { return Err(Bail(&"join of something that is no text")) };
+                let Value::Str(part) = part.plain() else { return Err(Bail(&"join of something that is no text")) };
                 if !first {
                     joined.push_str(text);
                 }
@@ -23,7 +23,8 @@ impl<'a> Run<'a> {
             })?;
             return Ok(Value::str(&joined));
         }
-        let values = values(arguments)?;
+        let mut values = values(arguments)?;
+        values.iter_mut().for_each(|value| *value = value.plain().clone());
         // The others need no tables of Unicode, and do not count characters.
         let simple = matches!(
             (method, values.len()),

@@ -139,7 +139,10 @@ impl Loader {
                 let arguments = self.expressions(at(fields, 2)?)?;
                 match self.keywords(at(fields, 3)?)? {
                     Some(keywords) => {
-                        let (name, method) = (self.symbol(name), Method::from_name(name));
+                        // A name with a number of arguments means a method of the program or a built-in one.
+                        let built_in = name.split_once('/').filter(|(_, count)| !count.contains('/'));
+                        let method = Method::from_name(built_in.map_or(name, |(name, _)| name));
+                        let name = self.symbol(name);
                         E::CallMethod(Box::new(MethodCall { value, name, method, arguments, keywords }))
                     }
                     None => E::Unsupported(unsupported("keyword of method", name)),
@@ -160,8 +163,12 @@ impl Loader {
             "Construct" => {
                 let class = self.class_number(at(fields, 0)?)?;
                 let values = self.expressions(at(fields, 1)?)?;
-                let known = matches!(self.kinds[class as usize], Kind::Tuple | Kind::Record | Kind::Message);
-                if values.len() != self.members[class as usize].len() || has_star(&values) || !known {
+                let count = match self.kinds[class as usize] {
+                    Kind::Tuple | Kind::Record | Kind::Message => Some(self.members[class as usize].len()),
+                    Kind::Flag | Kind::Derived => Some(1),
+                    _ => None,
+                };
+                if Some(values.len()) != count || has_star(&values) {
                     return Err(format!("an instance of class {class} is made of {} values", values.len()));
                 }
                 E::Construct(class, values)
@@ -210,7 +217,7 @@ impl Loader {
         self.simple(&content).unwrap_or_else(|| Expression::Constant(self.constant(content)))
     }
 
-    fn simple(&self, content: &[u8]) -> Option<Expression> {
+    pub(super) fn simple(&self, content: &[u8]) -> Option<Expression> {
         let (&tag, rest) = content.split_first()?;
         Some(match tag {
             b'N' => Expression::None,
@@ -322,6 +329,9 @@ impl Loader {
                 "strict" => found.strict = value,
                 "repeat" => found.repeat = value,
                 "initial" => found.initial = value,
+                "maxlen" => found.maxlen = value,
+                "last" => found.last = value,
+                "n" => found.n = value,
                 _ => return Ok(None),
             }
         }
@@ -345,6 +355,11 @@ impl Loader {
                 "frozenset" => TypeTest::FrozenSet,
                 "NoneType" | "None" => TypeTest::None,
                 "range" => TypeTest::Range,
+                "collections.deque" => TypeTest::Deque,
+                "collections.OrderedDict" => TypeTest::OrderedDict,
+                "collections.defaultdict" => TypeTest::DefaultDict,
+                "collections.Counter" => TypeTest::Counter,
+                "fractions.Fraction" => TypeTest::Fraction,
                 "Pid" | "plait.Pid" | "plait.kernel.pid.Pid" => TypeTest::Pid,
                 other => return Ok(Expression::Unsupported(unsupported("type", other))),
             });

@@ -3,7 +3,8 @@
 use super::json::{Loaded, array, bytes, field, number, optional, positions, text, truth};
 use super::purity::mark_pure;
 use super::{
-    Attribute, Class, Function, Handler, Kind, Lambda, Part, Process, Program, Property, SharedObject, Symbol, Symbols,
+    Attribute, Class, Expression, Function, Handler, Kind, Lambda, Part, Process, Program, Property, SharedObject,
+    Symbol, Symbols,
 };
 use crate::vm::value::encode::prefix;
 use crate::vm::value::{Pid, Traits};
@@ -44,7 +45,7 @@ impl Loader {
         let content = content.into_boxed_slice();
         if let Some(&known) = self.constant_numbers.get(&content) {
             // Equal constants of two places are one object only if nothing in them can change.
-            if !content.iter().any(|byte| matches!(byte, b'l' | b'd' | b'S' | b'D')) {
+            if !content.iter().any(|byte| matches!(byte, b'l' | b'd' | b'S' | b'D' | b'q' | b'o' | b'm' | b'c')) {
                 return known;
             }
         }
@@ -72,6 +73,9 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
         value: loader.symbol("value"),
         role: loader.symbol("role"),
         index: loader.symbol("index"),
+        maxlen: loader.symbol("maxlen"),
+        numerator: loader.symbol("numerator"),
+        denominator: loader.symbol("denominator"),
     };
     let processes = array(field(&json, "processes")?)?;
     let mut roles = processes.iter().map(|p| Ok(text(field(p, "role")?)?.into())).collect::<Loaded<Vec<Box<str>>>>()?;
@@ -149,6 +153,7 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
             .iter()
             .map(|json| optional(json, property))
             .collect::<Loaded<_>>()?,
+        inserts: json.get("inserts").map_or(Ok(false), truth)?,
         constants: loader.constants.into(),
         field_offsets: offsets.into(),
         symbols,
@@ -161,7 +166,9 @@ pub fn load(content: &[u8]) -> Result<Program, String> {
 fn kind(class: &Json) -> Loaded<Kind> {
     Ok(match text(field(class, "kind")?)? {
         "enum" => Kind::Enum,
+        "flag" => Kind::Flag,
         "tuple" => Kind::Tuple,
+        "derived" => Kind::Derived,
         "record" => Kind::Record,
         "message" => Kind::Message,
         "process" => Kind::Process,
@@ -190,9 +197,12 @@ impl Loader {
     fn class(&mut self, json: &Json) -> Loaded<Class> {
         let name = text(field(json, "name")?)?;
         let kind = kind(json)?;
-        let mut values = Vec::new();
+        let (mut values, mut flags) = (Vec::new(), Vec::new());
         for value in array(field(json, "values")?)? {
             let content = bytes(value)?;
+            if let (Kind::Flag, Some(Expression::Int(number))) = (kind, self.simple(&content)) {
+                flags.push(u32::try_from(number).map_err(|_| "a flag of more than 32 bits")?);
+            }
             values.push(if content.is_empty() { None } else { Some(self.constant(content)) });
         }
         let mut methods = HashMap::default();
@@ -212,6 +222,7 @@ impl Loader {
             kind,
             fields: names(field(json, "fields")?)?.into(),
             values: values.into(),
+            flags: names(field(json, "fields")?)?.into_iter().zip(flags).collect(),
             mutable: truth(field(json, "mutable")?)?,
             traits: Traits {
                 equal: truth(field(json, "equal")?)?,
@@ -237,7 +248,7 @@ impl Loader {
             let place = self.symbol(name) as usize;
             found[place] = Attribute::Property(number(function)? as u32);
         }
-        if class.kind != Kind::Enum {
+        if !matches!(class.kind, Kind::Enum | Kind::Flag) {
             for (number, name) in class.fields.iter().enumerate() {
                 let place = self.symbol(name) as usize;
                 found[place] = Attribute::Field(number as u32);

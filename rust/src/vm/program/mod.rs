@@ -162,6 +162,9 @@ pub struct Keywords {
     pub strict: Option<Expression>,
     pub repeat: Option<Expression>,
     pub initial: Option<Expression>,
+    pub maxlen: Option<Expression>,
+    pub last: Option<Expression>,
+    pub n: Option<Expression>,
 }
 
 pub struct MethodCall {
@@ -197,6 +200,11 @@ pub enum TypeTest {
     None,
     Pid,
     Range,
+    Deque,
+    OrderedDict,
+    DefaultDict,
+    Counter,
+    Fraction,
     Class(u32),
 }
 
@@ -243,7 +251,11 @@ pub struct Lambda {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Enum,
+    /// An enum whose members can be combined.
+    Flag,
     Tuple,
+    /// Derives from `str`, `int` or `tuple`, and is no named tuple.
+    Derived,
     Record,
     Message,
     Process,
@@ -267,6 +279,8 @@ pub struct Class {
     pub fields: Box<[Box<str>]>,
     /// For an enum, the constants that are the values of its members.
     pub values: Box<[Option<u32>]>,
+    /// For a flag, its members by name, with their values.
+    pub flags: Box<[(Box<str>, u32)]>,
     pub mutable: bool,
     pub traits: Traits,
     /// It defines operators of its own: its instances are left to CPython.
@@ -333,6 +347,8 @@ pub struct Program {
     /// How many cells there are. In steps and guards, they follow the fields of the process.
     pub cells: usize,
     pub properties: Box<[Option<Property>]>,
+    /// A state may hold a `defaultdict`, so that a subscript may change it.
+    pub inserts: bool,
     /// Canonical bytes.
     pub constants: Box<[Box<[u8]>]>,
     /// Where the fields of each process, of each monitor, and of each shared object begin if all are in one row; then the
@@ -352,6 +368,9 @@ pub struct Symbols {
     pub value: Symbol,
     pub role: Symbol,
     pub index: Symbol,
+    pub maxlen: Symbol,
+    pub numerator: Symbol,
+    pub denominator: Symbol,
 }
 
 impl Program {
@@ -359,6 +378,11 @@ impl Program {
     pub fn shared_object(&self, role: &[u8], index: u32) -> Option<u16> {
         let found = self.shared.iter().position(|shared| shared.index == index && shared.role.as_bytes() == role);
         found.map(|number| number as u16)
+    }
+
+    /// All flags of a class together.
+    pub fn all_flags(&self, class: u32) -> u32 {
+        self.classes[class as usize].flags.iter().fold(0, |all, (_, value)| all | value)
     }
 
     pub fn class_of_process(&self, position: u16) -> &Class {

@@ -9,6 +9,8 @@ struct Known<'a> {
     lambdas: &'a [Lambda],
     /// Whether all methods and computed attributes of the program with this name are pure, by symbol.
     methods: &'a dyn Fn(u32) -> bool,
+    /// A subscript may insert a key into a `defaultdict`.
+    inserts: bool,
 }
 
 /// Set the field `pure` of all comprehensions, calls and choices.
@@ -22,10 +24,11 @@ pub fn mark_pure(program: &mut Program) {
             }
         }
     }
+    let inserts = program.inserts;
     let mut pure = vec![true; program.functions.len()];
     loop {
         let methods = |name: u32| named.iter().all(|&(n, function)| n != name || pure[function as usize]);
-        let known = Known { functions: &pure, lambdas: &program.lambdas, methods: &methods };
+        let known = Known { functions: &pure, lambdas: &program.lambdas, methods: &methods, inserts };
         let next: Vec<bool> = program.functions.iter().map(|f| known.block(&f.body)).collect();
         if next == pure {
             break;
@@ -37,11 +40,11 @@ pub fn mark_pure(program: &mut Program) {
     let mut lambdas = std::mem::take(&mut program.lambdas).into_vec();
     for place in 0..lambdas.len() {
         let mut body = std::mem::take(&mut lambdas[place].body);
-        let known = Known { functions: &pure, lambdas: &lambdas, methods: &methods };
+        let known = Known { functions: &pure, lambdas: &lambdas, methods: &methods, inserts };
         body.iter_mut().for_each(|statement| known.mark_statement(statement));
         lambdas[place].body = body;
     }
-    let known = Known { functions: &pure, lambdas: &lambdas, methods: &methods };
+    let known = Known { functions: &pure, lambdas: &lambdas, methods: &methods, inserts };
     for function in &mut program.functions {
         function.body.iter_mut().for_each(|statement| known.mark_statement(statement));
     }
@@ -121,6 +124,7 @@ impl Known<'_> {
             E::Unary(_, value) | E::Starred(value) | E::ViewProcess(value) | E::Tested(_, value) => {
                 self.expression(value)
             }
+            E::Subscript(_) if self.inserts => false,
             E::Subscript(two) | E::Binary(_, two) | E::Compare(_, two) => {
                 self.expression(&two.0) && self.expression(&two.1)
             }
@@ -152,6 +156,8 @@ impl Known<'_> {
                     && self.all(&call.arguments)
                     && some(&call.keywords.key)
                     && some(&call.keywords.reverse)
+                    && some(&call.keywords.last)
+                    && some(&call.keywords.n)
             }
             E::CallBuiltin(call) => self.all(&call.arguments) && self.keywords(call),
             E::IsInstance(parts) => self.expression(&parts.0),
@@ -164,7 +170,7 @@ impl Known<'_> {
 
     fn keywords(&self, call: &BuiltinCall) -> bool {
         let k = &call.keywords;
-        [&k.key, &k.reverse, &k.default, &k.start, &k.strict, &k.repeat, &k.initial]
+        [&k.key, &k.reverse, &k.default, &k.start, &k.strict, &k.repeat, &k.initial, &k.maxlen]
             .into_iter()
             .flatten()
             .all(|value| self.expression(value))
@@ -292,7 +298,10 @@ impl Known<'_> {
                 self.mark(&mut call.value);
                 call.arguments.iter_mut().for_each(|item| self.mark(item));
                 let k = &mut call.keywords;
-                [&mut k.key, &mut k.reverse].into_iter().flatten().for_each(|value| self.mark(value));
+                [&mut k.key, &mut k.reverse, &mut k.last, &mut k.n]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|value| self.mark(value));
             }
             E::CallBuiltin(call) => {
                 call.pure = self.all(&call.arguments) && self.keywords(call);
@@ -306,6 +315,7 @@ impl Known<'_> {
                     &mut k.strict,
                     &mut k.repeat,
                     &mut k.initial,
+                    &mut k.maxlen,
                 ]
                 .into_iter()
                 .flatten()

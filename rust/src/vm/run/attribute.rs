@@ -4,7 +4,7 @@ use super::{Question, Run};
 use crate::vm::machine::{LocalFields, Read};
 use crate::vm::memory::FieldSlot;
 use crate::vm::program::{Attribute, Class, Symbol};
-use crate::vm::value::{Pid, Value};
+use crate::vm::value::{Member, Pid, Value};
 use crate::vm::{Answer, Bail};
 
 const MISSING: Bail = Bail(&"an attribute that is missing");
@@ -73,8 +73,30 @@ impl<'a> Run<'a> {
                 }
                 self.computed(class.attributes[name as usize], value)
             }
+            Value::Flag(flag) => self.flag_attribute(*flag, name),
+            Value::Derived(derived) => {
+                self.computed(program.classes[derived.class as usize].attributes[name as usize], value)
+            }
+            Value::Deque(deque) if name == symbols.maxlen => {
+                Ok(deque.longest.map_or(Value::None, |longest| Value::Int(longest as i64)))
+            }
+            Value::Fraction(fraction) if name == symbols.numerator => Ok(Value::Int(fraction.numerator)),
+            Value::Fraction(fraction) if name == symbols.denominator => Ok(Value::Int(fraction.denominator)),
             _ => Err(MISSING),
         }
+    }
+
+    fn flag_attribute(&mut self, flag: Member, name: Symbol) -> Answer<Value> {
+        let (program, symbols) = (self.program, &self.program.symbols);
+        let class = &program.classes[flag.class as usize];
+        if name == symbols.value {
+            return Ok(Value::Int(i64::from(flag.member)));
+        }
+        if name == symbols.name {
+            let known = class.flags.iter().find(|(_, value)| *value == flag.member);
+            return known.map(|(name, _)| Value::str(name)).ok_or(Bail(&"the name of a combination of flags"));
+        }
+        self.computed(class.attributes[name as usize], &Value::Flag(flag))
     }
 
     fn computed(&mut self, attribute: Attribute, value: &Value) -> Answer<Value> {

@@ -235,6 +235,12 @@ impl<'a> Run<'a> {
                 drop(changed);
                 Ok(old)
             }
+            (Value::Deque(deque), Binary::Add) => {
+                let items = self.items_of(operand)?;
+                require_short(deque.read().len() + items.len())?;
+                items.into_iter().try_for_each(|item| deque.append(item))?;
+                Ok(old)
+            }
             _ => binary_in_place(operator, old, operand),
         }
     }

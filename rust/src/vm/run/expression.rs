@@ -6,7 +6,8 @@ use super::{Frame, Run};
 use crate::vm::library::Builtin;
 use crate::vm::program::{Attribute, Binary, BuiltinCall, Comparison, Expression, Kind, TypeTest, Unary};
 use crate::vm::value::compare::{equal, ordered};
-use crate::vm::value::{BoundFunction, Items, NO_SENDER, Object, Record, Value};
+use crate::vm::value::library::{Derived, Flavour};
+use crate::vm::value::{BoundFunction, Items, Member, NO_SENDER, Object, Record, Value};
 use crate::vm::{Answer, Bail};
 use std::rc::Rc;
 
@@ -59,7 +60,13 @@ impl<'a> Run<'a> {
                 return slice(&value, bounds);
             }
             E::Unary(Unary::Not, value) => Value::Bool(!self.test(value, frame)?),
-            E::Unary(operator, value) => return unary(*operator, &self.evaluate(value, frame)?),
+            E::Unary(operator, value) => {
+                let value = self.evaluate(value, frame)?;
+                return match (operator, &value) {
+                    (Unary::Invert, Value::Flag(flag)) => Ok(self.other_flags(*flag)),
+                    _ => unary(*operator, &value),
+                };
+            }
             E::Binary(operator, two) => {
                 let left = self.evaluate(&two.0, frame)?;
                 let right = self.evaluate(&two.1, frame)?;
@@ -275,14 +282,25 @@ impl<'a> Run<'a> {
         let class = match value {
             V::Named(record) | V::Record(record) => Some(record.class),
             V::Object(object) => Some(object.class),
-            V::Enum(member) => Some(member.class),
+            V::Enum(member) | V::Flag(member) => Some(member.class),
+            V::Derived(derived) => Some(derived.class),
             V::View(position) => Some(self.program.processes[*position as usize].class),
             V::Process => self.own_position().ok().map(|p| self.program.processes[p as usize].class),
             V::Monitor(monitor) => Some(self.program.monitors[*monitor as usize].0),
             V::Shared(shared) => Some(self.program.shared[*shared as usize].class),
             _ => None,
         };
+        let flavour = match value {
+            V::Dict(dict) => Some(dict.flavour),
+            _ => None,
+        };
         match test {
+            T::Deque => matches!(value, V::Deque(_)),
+            T::OrderedDict => flavour == Some(Flavour::Ordered),
+            T::DefaultDict => matches!(flavour, Some(Flavour::Default(_))),
+            T::Counter => flavour == Some(Flavour::Counter),
+            T::Fraction => matches!(value, V::Fraction(_)),
+            T::Int | T::Str | T::Tuple if matches!(value, V::Derived(_)) => self.is_instance(value.plain(), test),
             T::Int => matches!(value, V::Int(_) | V::Bool(_)),
             T::Bool => matches!(value, V::Bool(_)),
             T::Float => matches!(value, V::Float(_)),
@@ -328,11 +346,30 @@ impl<'a> Run<'a> {
         if entry.unusual {
             return Err(Bail(&"a class with operators of its own"));
         }
+        match (entry.kind, fields.first()) {
+            (Kind::Derived, Some(content @ (Value::Str(_) | Value::Int(_) | Value::Tuple(_)))) => {
+                return Ok(Value::Derived(Rc::new(Derived { class, content: content.clone() })));
+            }
+            (Kind::Flag, Some(Value::Flag(flag))) if flag.class == class => return Ok(Value::Flag(*flag)),
+            (Kind::Flag, Some(Value::Int(number))) => {
+                let known = u32::try_from(*number).ok().filter(|member| member & !self.program.all_flags(class) == 0);
+                let member = known.ok_or(Bail(&"a number that is no combination of flags"))?;
+                return Ok(Value::Flag(Member { class, member }));
+            }
+            (Kind::Derived | Kind::Flag, _) => return Err(Bail(&"an instance of a derived class")),
+            _ => {}
+        }
         if entry.mutable {
             return Ok(Value::Object(Rc::new(Object::new(class, entry.traits, fields, false))));
         }
         let record = Rc::new(Record { class, traits: entry.traits, sender: NO_SENDER, fields });
         Ok(if entry.kind == Kind::Tuple { Value::Named(record) } else { Value::Record(record) })
+    }
+
+    /// The flags of a class that are not among these.
+    #[inline(never)]
+    fn other_flags(&self, flag: Member) -> Value {
+        Value::Flag(Member { class: flag.class, member: self.program.all_flags(flag.class) & !flag.member })
     }
 
     fn replace(&mut self, value: &'a Expression, changes: &'a [(u32, Expression)], frame: Frame) -> Answer<Value> {
@@ -377,7 +414,8 @@ fn is_same(left: &Value, right: &Value) -> Answer<bool> {
     match (left, right) {
         (V::None, V::None) | (V::Process, V::Process) => Ok(true),
         (V::Bool(a), V::Bool(b)) => Ok(a == b),
-        (V::Enum(a), V::Enum(b)) => Ok(a == b),
+        (V::Enum(a), V::Enum(b)) | (V::Flag(a), V::Flag(b)) => Ok(a == b),
+        (V::Deque(a), V::Deque(b)) if !a.is_locked() && !b.is_locked() => Ok(Rc::ptr_eq(a, b)),
         (V::List(a), V::List(b)) if !a.is_locked() && !b.is_locked() => Ok(Rc::ptr_eq(a, b)),
         (V::Dict(a), V::Dict(b)) if !a.is_locked() && !b.is_locked() => Ok(Rc::ptr_eq(a, b)),
         (V::Set(a), V::Set(b)) if !a.is_locked() && !b.is_locked() => Ok(Rc::ptr_eq(a, b)),

@@ -6,18 +6,20 @@
 use super::{Frame, Go, Run, Visit};
 use crate::vm::library::Method;
 use crate::vm::program::{Comprehension, Expression, MethodCall};
+use crate::vm::value::library::Deque;
 use crate::vm::value::table::Table;
-use crate::vm::value::{Dict, Items, List, Range, Record, Set, Value, ViewKind};
+use crate::vm::value::{Dict, Items, List, Member, Range, Record, Set, Value, ViewKind};
 use crate::vm::{Answer, Bail};
 use std::rc::Rc;
 
-const CHANGED: Bail = Bail(&"a dict or set that changes while it is iterated");
+const CHANGED: Bail = Bail(&"a dict, set or deque that changes while it is iterated");
 
 /// Iterates a value.
 pub enum Cursor {
     Items(Rc<Items>, usize),
     Named(Rc<Record>, usize),
     List(Rc<List>, usize),
+    Deque(Rc<Deque>, usize, u32),
     Dict(Rc<Dict>, ViewKind, usize, u32),
     Set(Rc<Set>, usize, usize, u32),
     Frozen(Rc<Table>, usize, usize),
@@ -56,6 +58,13 @@ impl Cursor {
                 let value = list.read().get(*place).cloned();
                 *place = if value.is_some() { *place + 1 } else { usize::MAX };
                 value
+            }
+            Cursor::Deque(deque, place, version) => {
+                if deque.version() != *version {
+                    return Err(CHANGED);
+                }
+                *place += 1;
+                deque.read().get(*place - 1).cloned()
             }
             Cursor::Dict(dict, kind, place, version) => {
                 let map = dict.read();
@@ -112,6 +121,16 @@ impl<'a> Run<'a> {
             Value::Tuple(items) => Cursor::Items(items.clone(), 0),
             Value::Named(record) => Cursor::Named(record.clone(), 0),
             Value::List(list) => Cursor::List(list.clone(), 0),
+            Value::Deque(deque) => Cursor::Deque(deque.clone(), 0, deque.version()),
+            Value::Derived(derived) => return self.cursor(&derived.content, ordered),
+            Value::Flag(flags) => {
+                // The members of one bit, in the order of their definition.
+                let all = self.program.classes[flags.class as usize].flags.iter().map(|(_, member)| *member);
+                let single = all.filter(|member| member.is_power_of_two() && member & flags.member != 0);
+                let members: Vec<Value> =
+                    single.map(|member| Value::Flag(Member { class: flags.class, member })).collect();
+                Cursor::Collected(members.into_iter())
+            }
             Value::Dict(dict) => {
                 let version = dict.read().table().version();
                 Cursor::Dict(dict.clone(), ViewKind::Keys, 0, version)

@@ -2,9 +2,11 @@
 //! it has the statements. `expression.rs` has the expressions, `iterate.rs` all that loops, `attribute.rs` fields and views.
 
 pub mod attribute;
+pub mod counters;
 mod display;
 mod execute;
 mod expression;
+pub mod fractions;
 mod iterate;
 pub mod operators;
 pub mod sequence;

@@ -1,15 +1,18 @@
 //! Operators on values.
 
+use super::counters;
+use super::fractions::{fraction, fractions};
 use crate::vm::program::{Binary, Unary};
 use crate::vm::value::compare::identical;
+use crate::vm::value::library::Flavour;
 use crate::vm::value::table::{Map, Table};
-use crate::vm::value::{Items, Value};
+use crate::vm::value::{Items, Member, Value};
 use crate::vm::{Answer, Bail};
 use std::rc::Rc;
 
-const OVERFLOW: Bail = Bail(&"an integer beyond 64 bits");
+pub const OVERFLOW: Bail = Bail(&"an integer beyond 64 bits");
 const OPERANDS: Bail = Bail(&"an operator on unusual values");
-const ZERO: Bail = Bail(&"division by zero");
+pub const ZERO: Bail = Bail(&"division by zero");
 const LONG: Bail = Bail(&"a long sequence");
 /// Longer sequences are left to CPython: they could fill the memory before the machine runs out of fuel.
 const LONGEST: usize = 1_000_000;
@@ -29,6 +32,12 @@ pub fn unary(operator: Unary, value: &Value) -> Answer<Value> {
                 _ => number,
             })
         }
+        (_, Value::Derived(derived)) => return unary(operator, &derived.content),
+        (Unary::Positive, Value::Fraction(_)) => value.clone(),
+        (Unary::Negative, Value::Fraction(number)) => {
+            fraction(-i128::from(number.numerator), i128::from(number.denominator))?
+        }
+        (_, Value::Dict(dict)) if dict.flavour == Flavour::Counter => counters::signed(operator, &dict.read())?,
         _ => return Err(OPERANDS),
     })
 }
@@ -53,17 +62,24 @@ pub fn binary(operator: Binary, left: &Value, right: &Value) -> Answer<Value> {
             floats(operator, as_float(left)?, as_float(right)?)
         }
         (V::Set(_) | V::FrozenSet(_), V::Set(_) | V::FrozenSet(_)) => sets(operator, left, right),
+        (V::Derived(_), _) | (_, V::Derived(_)) => binary(operator, left.plain(), right.plain()),
+        (V::Fraction(_), _) | (_, V::Fraction(_)) => fractions(operator, left, right),
+        (V::Flag(a), V::Flag(b)) if a.class == b.class => flags(operator, *a, *b),
+        (V::Dict(a), V::Dict(b)) => match (a.flavour, b.flavour, operator) {
+            (Flavour::Counter, Flavour::Counter, _) => counters::combined(operator, &a.read(), &b.read()),
+            // Which class the result has is another matter if the classes differ.
+            (Flavour::Plain, Flavour::Plain, Binary::Or)
+            | (Flavour::Ordered, Flavour::Ordered, Binary::Or)
+            | (Flavour::Default(_), Flavour::Default(_), Binary::Or) => {
+                let mut map: Map = a.read().clone();
+                update(&mut map, &b.read())?;
+                Ok(V::dict_of(map, a.flavour, false))
+            }
+            _ => Err(OPERANDS),
+        },
         _ => match operator {
             Binary::Add => concatenation(left, right),
             Binary::Multiply => repetition(left, right),
-            Binary::Or => match (left, right) {
-                (V::Dict(a), V::Dict(b)) => {
-                    let mut map: Map = a.read().clone();
-                    update(&mut map, &b.read())?;
-                    Ok(V::dict(map))
-                }
-                _ => Err(OPERANDS),
-            },
             _ => Err(OPERANDS),
         },
     }
@@ -89,7 +105,14 @@ pub fn binary_in_place(operator: Binary, left: Value, right: &Value) -> Answer<V
             drop(old);
             Ok(left)
         }
-        (Value::Dict(dict), Value::Dict(other), Binary::Or) => {
+        (Value::Dict(dict), Value::Dict(other), _)
+            if dict.flavour == Flavour::Counter && other.flavour == Flavour::Counter =>
+        {
+            let other: Map = other.read().clone();
+            counters::combine_in_place(operator, dict, &other)?;
+            Ok(left)
+        }
+        (Value::Dict(dict), Value::Dict(other), Binary::Or) if dict.flavour != Flavour::Counter => {
             if !Rc::ptr_eq(dict, other) {
                 update(&mut *dict.write()?, &other.read())?;
             } else {
@@ -104,7 +127,7 @@ pub fn binary_in_place(operator: Binary, left: Value, right: &Value) -> Answer<V
             *list.write()? = repeated;
             Ok(left)
         }
-        (Value::List(_) | Value::Set(_) | Value::Dict(_), _, _) => Err(OPERANDS),
+        (Value::List(_) | Value::Set(_) | Value::Dict(_) | Value::Deque(_), _, _) => Err(OPERANDS),
         _ => binary(operator, &left, right),
     }
 }
@@ -114,6 +137,17 @@ pub fn update(map: &mut Map, other: &Map) -> Answer<()> {
         map.set(key.clone(), value.clone())?;
     }
     Ok(())
+}
+
+/// `a | b`, `a & b` or `a ^ b` of flags of one class.
+fn flags(operator: Binary, a: Member, b: Member) -> Answer<Value> {
+    let member = match operator {
+        Binary::Or => a.member | b.member,
+        Binary::And => a.member & b.member,
+        Binary::Xor => a.member ^ b.member,
+        _ => return Err(OPERANDS),
+    };
+    Ok(Value::Flag(Member { class: a.class, member }))
 }
 
 fn integers(operator: Binary, a: i64, b: i64) -> Answer<Value> {
@@ -231,6 +265,14 @@ fn concatenation(left: &Value, right: &Value) -> Answer<Value> {
         }
         (V::Str(a), V::Str(b)) if a.len() + b.len() > LONGEST => return Err(LONG),
         (V::Str(a), V::Str(b)) => V::Str(Rc::new([&***a, &***b].concat().into())),
+        (V::Deque(a), V::Deque(b)) => {
+            require_short(a.read().len() + b.read().len())?;
+            let made = V::deque(a.read().clone(), a.longest, false);
+            if let V::Deque(made) = &made {
+                b.read().iter().try_for_each(|item| made.append(item.clone()))?;
+            }
+            made
+        }
         (V::Bytes(a), V::Bytes(b)) => V::Bytes(Rc::new([&***a, &***b].concat().into())),
         _ => return Err(OPERANDS),
     })

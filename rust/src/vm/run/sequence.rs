@@ -2,7 +2,8 @@
 
 use super::operators::require_short;
 use crate::vm::value::compare::equal_inside;
-use crate::vm::value::{Items, Range, Value, ViewKind};
+use crate::vm::value::library::Flavour;
+use crate::vm::value::{Dict, Items, Range, Value, ViewKind};
 use crate::vm::{Answer, Bail};
 use std::rc::Rc;
 
@@ -28,7 +29,13 @@ pub fn subscript(value: &Value, index: &Value) -> Answer<Value> {
             let items = list.read();
             items[place(index, items.len())?].clone()
         }
-        Value::Dict(dict) => dict.read().get(index)?.cloned().ok_or(Bail(&"a key that is missing"))?,
+        Value::Dict(dict) => {
+            let found = dict.read().get(index)?.cloned();
+            match found {
+                Some(value) => value,
+                None => return missing(dict, index),
+            }
+        }
         Value::Named(record) => record.fields[place(index, record.fields.len())?].clone(),
         Value::Range(range) => Value::Int(range.at(place(index, range.len())?)),
         Value::Str(text) if text.is_ascii() => {
@@ -40,8 +47,26 @@ pub fn subscript(value: &Value, index: &Value) -> Answer<Value> {
             Value::str(&characters[place(index, characters.len())?].to_string())
         }
         Value::Bytes(bytes) => Value::Int(i64::from(bytes[place(index, bytes.len())?])),
+        Value::Deque(deque) => {
+            let items = deque.read();
+            items[place(index, items.len())?].clone()
+        }
+        Value::Derived(derived) => return subscript(&derived.content, index),
         _ => return Err(SUBSCRIPT),
     })
+}
+
+/// What a dict has for a missing key: a counter has zero, a `defaultdict` makes a value and keeps it.
+fn missing(dict: &Dict, key: &Value) -> Answer<Value> {
+    match dict.flavour {
+        Flavour::Counter => Ok(Value::Int(0)),
+        Flavour::Default(Some(factory)) => {
+            let value = factory.make()?;
+            dict.write()?.set(key.clone(), value.clone())?;
+            Ok(value)
+        }
+        _ => Err(Bail(&"a key that is missing")),
+    }
 }
 
 /// Start, step and number of the items of a slice, as `slice.indices` has them.
@@ -93,6 +118,11 @@ pub fn slice(value: &Value, bounds: Bounds) -> Answer<Value> {
             let stop = step.checked_mul(count as i64).and_then(|offset| first.checked_add(offset)).ok_or(INDEX)?;
             Value::Range(Rc::new(Range { start: first, stop, step }))
         }
+        Value::Derived(derived) => match &derived.content {
+            // A slice of all items is a plain tuple too.
+            Value::Tuple(items) => Value::tuple(sliced_items(items, bounds)?),
+            content => return slice(content, bounds),
+        },
         _ => return Err(SUBSCRIPT),
     })
 }
@@ -107,6 +137,12 @@ pub fn set_item(container: &Value, index: Value, value: Value) -> Answer<()> {
             Ok(())
         }
         Value::Dict(dict) => dict.write()?.set(index, value),
+        Value::Deque(deque) => {
+            let mut items = deque.write_items()?;
+            let at = place(&index, items.len())?;
+            items[at] = value;
+            Ok(())
+        }
         _ => Err(SUBSCRIPT),
     }
 }
@@ -134,7 +170,15 @@ pub fn delete_item(container: &Value, index: &Value) -> Answer<()> {
             items.remove(at);
         }
         Value::Dict(dict) => {
-            dict.write()?.remove(index)?.ok_or(Bail(&"a key that is missing"))?;
+            let removed = dict.write()?.remove(index)?;
+            if removed.is_none() && dict.flavour != Flavour::Counter {
+                return Err(Bail(&"a key that is missing"));
+            }
+        }
+        Value::Deque(deque) => {
+            let mut items = deque.write()?;
+            let at = place(index, items.len())?;
+            items.remove(at);
         }
         _ => return Err(SUBSCRIPT),
     }
@@ -155,14 +199,7 @@ pub fn delete_slice(container: &Value, bounds: Bounds) -> Answer<()> {
 
 /// `element in container`
 pub fn contains(container: &Value, element: &Value) -> Answer<bool> {
-    let among = |items: &[Value]| -> Answer<bool> {
-        for item in items {
-            if equal_inside(item, element)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
+    let among = |items: &[Value]| is_among(items.iter(), element);
     match container {
         Value::Tuple(items) => among(items),
         Value::Named(record) => among(&record.fields),
@@ -170,12 +207,18 @@ pub fn contains(container: &Value, element: &Value) -> Answer<bool> {
         Value::Set(set) => set.read().contains(element),
         Value::FrozenSet(table) => table.contains(element),
         Value::Dict(dict) => dict.read().table().contains(element),
-        Value::Range(range) => match element {
+        Value::Deque(deque) => is_among(deque.read().iter(), element),
+        Value::Derived(derived) => contains(&derived.content, element),
+        Value::Flag(flags) => match element {
+            Value::Flag(part) if part.class == flags.class => Ok(part.member & flags.member == part.member),
+            _ => Err(SUBSCRIPT),
+        },
+        Value::Range(range) => match element.plain() {
             Value::Int(_) | Value::Bool(_) => Ok(element.as_int().is_some_and(|number| range.contains(number))),
-            Value::Float(_) => Err(SUBSCRIPT),
+            Value::Float(_) | Value::Fraction(_) => Err(SUBSCRIPT),
             _ => Ok(false),
         },
-        Value::Str(text) => match element {
+        Value::Str(text) => match element.plain() {
             Value::Str(part) => Ok(text.contains(&***part)),
             _ => Err(SUBSCRIPT),
         },
@@ -197,6 +240,15 @@ pub fn contains(container: &Value, element: &Value) -> Answer<bool> {
     }
 }
 
+fn is_among<'v>(items: impl Iterator<Item = &'v Value>, element: &Value) -> Answer<bool> {
+    for item in items {
+        if equal_inside(item, element)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// `len(value)`
 pub fn length(value: &Value) -> Answer<usize> {
     Ok(match value {
@@ -210,6 +262,9 @@ pub fn length(value: &Value) -> Answer<usize> {
         Value::Bytes(bytes) => bytes.len(),
         Value::Range(range) => range.len(),
         Value::DictView(view) => view.dict.read().len(),
+        Value::Deque(deque) => deque.read().len(),
+        Value::Derived(derived) => length(&derived.content)?,
+        Value::Flag(flags) => flags.member.count_ones() as usize,
         _ => return Err(Bail(&"len of an unusual value")),
     })
 }

@@ -1,7 +1,8 @@
 //! Equality, order and hashes, as Python has them: 1 == True == 1.0, tuples by their items, sets by inclusion.
 
+use super::library::{Flavour, Fraction};
 use super::table::{Map, Table};
-use super::{Items, Record, Value};
+use super::{Dict, Items, Record, Value};
 use crate::vm::{Answer, Bail};
 use rustc_hash::FxHasher;
 use std::cmp::Ordering;
@@ -13,6 +14,7 @@ const DEEPEST: u32 = 100;
 const TOO_DEEP: Bail = Bail(&"a value that is nested too deeply");
 const NAN: Bail = Bail(&"NaN inside a container");
 const UNORDERED: Bail = Bail(&"values without an order are compared");
+const FLOAT: Bail = Bail(&"a Fraction is compared with a float");
 const UNHASHABLE: Bail = Bail(&"unhashable value");
 /// Above this, not every integer is a float.
 const EXACT: i64 = 1 << 53;
@@ -68,7 +70,7 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> Answer<bool> {
             }
         }
         (V::List(x), V::List(y)) => Rc::ptr_eq(x, y) || equal_items(&x.read(), &y.read(), depth)?,
-        (V::Dict(x), V::Dict(y)) => Rc::ptr_eq(x, y) || equal_maps(&x.read(), &y.read(), depth)?,
+        (V::Dict(x), V::Dict(y)) => Rc::ptr_eq(x, y) || equal_dicts(x, y, depth)?,
         (V::Set(x), V::Set(y)) => Rc::ptr_eq(x, y) || equal_tables(&x.read(), &y.read())?,
         (V::FrozenSet(x), V::FrozenSet(y)) => Rc::ptr_eq(x, y) || equal_tables(x, y)?,
         (V::Set(x), V::FrozenSet(y)) | (V::FrozenSet(y), V::Set(x)) => equal_tables(&x.read(), y)?,
@@ -85,20 +87,81 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> Answer<bool> {
             return Err(Bail(&"comparison of a function"));
         }
         (V::Unset, _) | (_, V::Unset) => return Err(Bail(&"a variable without a value")),
+        (V::Derived(_), _) | (_, V::Derived(_)) => equal_at(a.plain(), b.plain(), depth)?,
+        (V::Flag(x), V::Flag(y)) => x == y,
+        (V::Deque(x), V::Deque(y)) => Rc::ptr_eq(x, y) || equal_each(x.read().iter(), y.read().iter(), depth)?,
+        (V::Fraction(x), V::Fraction(y)) => x == y,
+        (V::Fraction(_), V::Float(_)) | (V::Float(_), V::Fraction(_)) => return Err(FLOAT),
+        (V::Fraction(x), other) | (other, V::Fraction(x)) => {
+            other.as_int().is_some_and(|number| x.denominator == 1 && x.numerator == number)
+        }
         _ => false,
     })
 }
 
 fn equal_items(a: &[Value], b: &[Value], depth: u32) -> Answer<bool> {
+    equal_each(a.iter(), b.iter(), depth)
+}
+
+fn equal_each<'v>(
+    a: impl ExactSizeIterator<Item = &'v Value>,
+    b: impl ExactSizeIterator<Item = &'v Value>,
+    depth: u32,
+) -> Answer<bool> {
     if a.len() != b.len() {
         return Ok(false);
     }
-    for (x, y) in a.iter().zip(b) {
+    for (x, y) in a.zip(b) {
         if !equal_at(x, y, depth + 1)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Two counters are equal if no count differs; a missing one is zero. Two ordered dicts have the same order too.
+fn equal_dicts(a: &Dict, b: &Dict, depth: u32) -> Answer<bool> {
+    match (a.flavour, b.flavour) {
+        (Flavour::Counter, Flavour::Counter) => every_count(a, b, |x, y| equal_at(x, y, depth + 1)),
+        (Flavour::Ordered, Flavour::Ordered) => {
+            let (a, b) = (a.read(), b.read());
+            Ok(equal_maps(&a, &b, depth)? && equal_items(a.keys(), b.keys(), depth)?)
+        }
+        _ => equal_maps(&a.read(), &b.read(), depth),
+    }
+}
+
+/// Whether all counts of two counters are so. The keys are compared in the order of Python.
+fn every_count(a: &Dict, b: &Dict, test: impl Fn(&Value, &Value) -> Answer<bool>) -> Answer<bool> {
+    let (a, b) = (a.read(), b.read());
+    for key in a.keys().iter().chain(b.keys()) {
+        let count = |map: &Map| Ok(map.get(key)?.cloned().unwrap_or(Value::Int(0)));
+        if !test(&count(&a)?, &count(&b)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// As Python orders counters: all counts at most, and not equal.
+fn ordered_counters(a: &Dict, b: &Dict, relation: Relation, depth: u32) -> Answer<bool> {
+    let at_most = |x: &Value, y: &Value| ordered_at(x, y, Relation::LessOrEqual, depth + 1);
+    match relation {
+        Relation::LessOrEqual => every_count(a, b, at_most),
+        Relation::GreaterOrEqual => every_count(a, b, |x, y| ordered_at(x, y, Relation::GreaterOrEqual, depth + 1)),
+        Relation::Less => Ok(every_count(a, b, at_most)? && !equal_dicts(a, b, depth)?),
+        Relation::Greater => {
+            let at_least = |x: &Value, y: &Value| ordered_at(x, y, Relation::GreaterOrEqual, depth + 1);
+            Ok(every_count(a, b, at_least)? && !equal_dicts(a, b, depth)?)
+        }
+    }
+}
+
+/// The order of a fraction or an integer.
+fn compare_fractions(a: &Value, b: &Value) -> Option<Ordering> {
+    let (a, b) = (Fraction::of(a)?, Fraction::of(b)?);
+    let left = i128::from(a.numerator) * i128::from(b.denominator);
+    Some(left.cmp(&(i128::from(b.numerator) * i128::from(a.denominator))))
 }
 
 fn equal_tables(a: &Table, b: &Table) -> Answer<bool> {
@@ -143,6 +206,9 @@ pub fn identical(a: &Value, b: &Value) -> bool {
             Rc::ptr_eq(x, y) || all(x.keys(), y.keys())
         }
         (V::Shared(x), V::Shared(y)) => x == y,
+        (V::Derived(x), V::Derived(y)) => x.class == y.class && identical(&x.content, &y.content),
+        (V::Flag(x), V::Flag(y)) => x == y,
+        (V::Fraction(x), V::Fraction(y)) => x == y,
         (V::Int(_) | V::Bool(_) | V::None | V::Str(_) | V::Bytes(_) | V::Pid(_) | V::Enum(_) | V::View(_), _) => {
             std::mem::discriminant(a) == std::mem::discriminant(b) && equal(a, b).unwrap_or(false)
         }
@@ -217,17 +283,36 @@ fn ordered_at(a: &Value, b: &Value, relation: Relation, depth: u32) -> Answer<bo
         (V::Set(x), V::FrozenSet(y)) => included(&x.read(), y, relation)?,
         (V::FrozenSet(x), V::Set(y)) => included(x, &y.read(), relation)?,
         (V::FrozenSet(x), V::FrozenSet(y)) => included(x, y, relation)?,
+        (V::Derived(_), _) | (_, V::Derived(_)) => ordered_at(a.plain(), b.plain(), relation, depth)?,
+        (V::Deque(x), V::Deque(y)) => ordered_each(x.read().iter(), y.read().iter(), relation, depth)?,
+        (V::Dict(x), V::Dict(y)) if x.flavour == Flavour::Counter && y.flavour == Flavour::Counter => {
+            ordered_counters(x, y, relation, depth)?
+        }
+        (V::Fraction(_), V::Float(_)) | (V::Float(_), V::Fraction(_)) => return Err(FLOAT),
+        (V::Fraction(_), _) | (_, V::Fraction(_)) => {
+            compare_fractions(a, b).map(|ordering| relation.holds(ordering)).ok_or(UNORDERED)?
+        }
         _ => return Err(UNORDERED),
     })
 }
 
 fn ordered_items(a: &[Value], b: &[Value], relation: Relation, depth: u32) -> Answer<bool> {
-    for (x, y) in a.iter().zip(b) {
+    ordered_each(a.iter(), b.iter(), relation, depth)
+}
+
+fn ordered_each<'v>(
+    a: impl ExactSizeIterator<Item = &'v Value>,
+    b: impl ExactSizeIterator<Item = &'v Value>,
+    relation: Relation,
+    depth: u32,
+) -> Answer<bool> {
+    let lengths = a.len().cmp(&b.len());
+    for (x, y) in a.zip(b) {
         if !equal_at(x, y, depth + 1)? {
             return ordered_at(x, y, relation, depth + 1);
         }
     }
-    Ok(relation.holds(a.len().cmp(&b.len())))
+    Ok(relation.holds(lengths))
 }
 
 fn included(a: &Table, b: &Table, relation: Relation) -> Answer<bool> {
@@ -266,7 +351,8 @@ pub fn require_hashable(value: &Value) -> Answer<()> {
             if record.traits.equal { record.fields.iter().try_for_each(require_hashable) } else { Ok(()) }
         }
         V::Object(object) if object.traits.hashable && !object.traits.equal => Ok(()),
-        V::Object(_) | V::List(_) | V::Dict(_) | V::Set(_) | V::DictView(_) | V::Unset => Err(UNHASHABLE),
+        V::Object(_) | V::List(_) | V::Dict(_) | V::Set(_) | V::Deque(_) | V::DictView(_) | V::Unset => Err(UNHASHABLE),
+        V::Derived(derived) => require_hashable(&derived.content),
         V::Range(_) | V::Closure(_) | V::Function(_) | V::Builtin(_) | V::Method(_) | V::Process | V::Monitor(_) => {
             Err(Bail(&"hash of an unusual value"))
         }
@@ -304,6 +390,11 @@ fn hash_into(value: &Value, state: &mut FxHasher) -> Answer<()> {
         }
         V::View(position) | V::Shared(position) => state.write_u16(*position),
         V::Object(object) => state.write_u32(object.class),
+        V::Derived(derived) => return hash_into(&derived.content, state),
+        V::Flag(flag) => state.write_u64(u64::from(flag.class) << 32 | u64::from(flag.member)),
+        // As the integer or the float that it is equal to, if there is one.
+        V::Fraction(fraction) if fraction.denominator == 1 => state.write_i64(fraction.numerator),
+        V::Fraction(fraction) => state.write_u64(fraction.as_float().ok_or(FLOAT)?.to_bits()),
         _ => return Err(UNHASHABLE),
     }
     Ok(())

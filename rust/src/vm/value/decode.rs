@@ -1,5 +1,6 @@
 //! Values from canonical bytes. Dicts and sets have the order of the bytes, as in `python/canon.rs`.
 
+use super::library::{Derived, Factory, Flavour, Fraction};
 use super::table::{Map, Table};
 use super::{Items, Member, NO_SENDER, Object, Pid, Record, Value};
 use crate::vm::program::{Kind, Program};
@@ -141,16 +142,7 @@ impl<'a> Decoder<'a> {
                 }
                 Value::locked_list(items, self.locked)
             }
-            b'd' => {
-                self.changeable();
-                let count = self.count()?;
-                let mut map = Map::with_capacity(count);
-                for _ in 0..count {
-                    let key = self.value()?;
-                    map.set(key, self.value()?)?;
-                }
-                Value::locked_dict(map, self.locked)
-            }
+            b'd' => self.dict(Flavour::Plain)?,
             b'S' => {
                 self.changeable();
                 Value::locked_set(self.table()?, self.locked)
@@ -173,11 +165,14 @@ impl<'a> Decoder<'a> {
             }
             b'E' => {
                 let class = self.class()?;
+                let entry = &self.program.classes[class as usize];
+                if entry.kind == Kind::Flag {
+                    return self.flag(class);
+                }
                 if self.byte()? != b's' {
                     return Err(Bail(&"a combination of flags"));
                 }
                 let name = self.text()?;
-                let entry = &self.program.classes[class as usize];
                 let member = entry.fields.iter().position(|field| &**field == name).ok_or(MALFORMED)?;
                 if entry.kind != Kind::Enum || entry.unusual {
                     return Err(Bail(&"an enum that is also another type"));
@@ -213,14 +208,67 @@ impl<'a> Decoder<'a> {
                     Value::Record(Rc::new(Record { class, traits: entry.traits, sender: NO_SENDER, fields }))
                 }
             }
-            b'q' => return Err(Bail(&"a deque")),
-            b'o' => return Err(Bail(&"an OrderedDict")),
-            b'm' => return Err(Bail(&"a defaultdict")),
-            b'c' => return Err(Bail(&"a Counter")),
-            b'R' => return Err(Bail(&"a Fraction")),
+            b'q' => {
+                self.changeable();
+                let longest = self.value()?.as_int().map(|longest| longest as usize);
+                let count = self.count()?;
+                let items = self.items(count)?;
+                Value::deque(items.into_iter().collect(), longest, self.locked)
+            }
+            b'o' => self.dict(Flavour::Ordered)?,
+            b'c' => self.dict(Flavour::Counter)?,
+            b'm' => {
+                if !self.program.inserts {
+                    return Err(Bail(&"a defaultdict"));
+                }
+                let factory = match self.value()? {
+                    Value::Str(name) => Some(self.factory(&name)?),
+                    _ => None,
+                };
+                self.dict(Flavour::Default(factory))?
+            }
+            b'R' => match (self.value()?, self.value()?) {
+                (Value::Int(numerator), Value::Int(denominator)) => {
+                    Value::Fraction(Rc::new(Fraction { numerator, denominator }))
+                }
+                _ => return Err(MALFORMED),
+            },
             b'X' => return Err(Bail(&"a Decimal")),
-            b'u' => return Err(Bail(&"a value of a class that derives from str, int or tuple")),
+            b'u' => {
+                let class = self.class()?;
+                if self.program.classes[class as usize].kind != Kind::Derived {
+                    return Err(MALFORMED);
+                }
+                Value::Derived(Rc::new(Derived { class, content: self.value()? }))
+            }
             _ => return Err(MALFORMED),
         })
+    }
+
+    fn dict(&mut self, flavour: Flavour) -> Answer<Value> {
+        self.changeable();
+        let count = self.count()?;
+        let mut map = Map::with_capacity(count);
+        for _ in 0..count {
+            let key = self.value()?;
+            map.set(key, self.value()?)?;
+        }
+        Ok(Value::dict_of(map, flavour, self.locked))
+    }
+
+    fn factory(&self, name: &str) -> Answer<Factory> {
+        let class = || self.program.class_numbers.get(name).map(|&class| Factory::Class(class));
+        Factory::from_name(name).or_else(class).ok_or(Bail(&"a defaultdict of a class that the program does not know"))
+    }
+
+    /// A member of a flag by its name, or a combination of members by its value.
+    fn flag(&mut self, class: u32) -> Answer<Value> {
+        let flags = &self.program.classes[class as usize].flags;
+        let number = match self.value()? {
+            Value::Str(name) => flags.iter().find(|(known, _)| **known == **name).ok_or(MALFORMED)?.1,
+            Value::Int(number) => u32::try_from(number).map_err(|_| MALFORMED)?,
+            _ => return Err(MALFORMED),
+        };
+        Ok(Value::Flag(Member { class, member: number }))
     }
 }

@@ -1,5 +1,6 @@
 //! The canonical bytes of values, exactly as `python/canon.rs` writes them.
 
+use super::library::{Factory, Flavour};
 use super::{Items, Value};
 use crate::vm::program::{Kind, Program};
 use crate::vm::{Answer, Bail};
@@ -51,6 +52,10 @@ impl<'p> Encoder<'p> {
     /// Elements (or keys with values), sorted by their bytes.
     fn sorted(&mut self, tag: u8, keys: &[Value], values: Option<&[Value]>) -> Answer<()> {
         self.out.push(tag);
+        self.sorted_entries(keys, values)
+    }
+
+    fn sorted_entries(&mut self, keys: &[Value], values: Option<&[Value]>) -> Answer<()> {
         self.number(keys.len() as u64);
         let start = self.out.len();
         let mut ends = Vec::with_capacity(keys.len());
@@ -99,7 +104,51 @@ impl<'p> Encoder<'p> {
             Value::Dict(dict) => {
                 self.once(dict)?;
                 let map = dict.read();
-                self.sorted(b'd', map.keys(), Some(map.values()))?;
+                match dict.flavour {
+                    Flavour::Plain => self.sorted(b'd', map.keys(), Some(map.values()))?,
+                    Flavour::Counter => self.sorted(b'c', map.keys(), Some(map.values()))?,
+                    Flavour::Default(factory) => {
+                        self.out.push(b'm');
+                        self.factory(factory);
+                        self.sorted_entries(map.keys(), Some(map.values()))?;
+                    }
+                    Flavour::Ordered => {
+                        self.out.push(b'o');
+                        self.number(map.len() as u64);
+                        for (key, value) in map.keys().iter().zip(map.values()) {
+                            self.value(key)?;
+                            self.value(value)?;
+                        }
+                    }
+                }
+            }
+            Value::Deque(deque) => {
+                self.once(deque)?;
+                self.out.push(b'q');
+                self.value(&deque.longest.map_or(Value::None, |longest| Value::Int(longest as i64)))?;
+                let items = deque.read();
+                self.number(items.len() as u64);
+                items.iter().try_for_each(|item| self.value(item))?;
+            }
+            Value::Derived(derived) => {
+                self.out.extend_from_slice(&self.program.classes[derived.class as usize].prefix);
+                match &derived.content {
+                    Value::Tuple(items) => self.items(b't', items)?,
+                    content => self.value(content)?,
+                }
+            }
+            Value::Fraction(fraction) => {
+                self.out.push(b'R');
+                self.value(&Value::Int(fraction.numerator))?;
+                self.value(&Value::Int(fraction.denominator))?;
+            }
+            Value::Flag(flag) => {
+                let class = &self.program.classes[flag.class as usize];
+                self.out.extend_from_slice(&class.prefix);
+                match class.flags.iter().find(|(_, value)| *value == flag.member) {
+                    Some((name, _)) => self.bytes(b's', name.as_bytes()),
+                    None => self.value(&Value::Int(i64::from(flag.member)))?,
+                }
             }
             Value::Set(set) => {
                 self.once(set)?;
@@ -135,6 +184,16 @@ impl<'p> Encoder<'p> {
         Ok(())
     }
 
+    /// The class that makes the values of missing keys, by its name.
+    fn factory(&mut self, factory: Option<Factory>) {
+        let program = self.program;
+        match factory {
+            None => self.out.push(b'N'),
+            Some(Factory::Class(class)) => self.bytes(b's', program.classes[class as usize].name.as_bytes()),
+            Some(factory) => self.bytes(b's', factory.name().unwrap_or_default().as_bytes()),
+        }
+    }
+
     fn fields(&mut self, class: u32, fields: &Items) -> Answer<()> {
         self.out.extend_from_slice(&self.program.classes[class as usize].prefix);
         self.number(fields.len() as u64);
@@ -153,7 +212,8 @@ pub fn push_number(out: &mut Vec<u8>, mut value: u64) {
 /// What the bytes of every instance of a class begin with.
 pub fn prefix(kind: Kind, name: &str) -> Box<[u8]> {
     let mut out = vec![match kind {
-        Kind::Enum => b'E',
+        Kind::Enum | Kind::Flag => b'E',
+        Kind::Derived => b'u',
         Kind::Tuple => b'n',
         _ => b'D',
     }];

@@ -7,11 +7,13 @@
 pub mod compare;
 pub mod decode;
 pub mod encode;
+pub mod library;
 pub mod table;
 pub mod text;
 
 use crate::vm::library::{Builtin, Method};
 use crate::vm::{Answer, Bail};
+use library::{Deque, Derived, Flavour, Fraction};
 use smallvec::SmallVec;
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -36,6 +38,8 @@ pub enum Value {
     Bytes(Rc<Box<[u8]>>),
     Pid(Pid),
     Enum(Member),
+    /// A member of a `Flag`, or a combination of members: its class and its value.
+    Flag(Member),
     Tuple(Rc<Items>),
     /// A named tuple.
     Named(Rc<Record>),
@@ -47,6 +51,10 @@ pub enum Value {
     Dict(Rc<Dict>),
     Set(Rc<Set>),
     FrozenSet(Rc<Table>),
+    Deque(Rc<Deque>),
+    /// An instance of a class that derives from `str`, `int` or `tuple`.
+    Derived(Rc<Derived>),
+    Fraction(Rc<Fraction>),
     Range(Rc<Range>),
     DictView(Rc<DictView>),
     /// The process that runs.
@@ -110,6 +118,7 @@ pub struct List {
 
 pub struct Dict {
     locked: bool,
+    pub flavour: Flavour,
     map: RefCell<Map>,
 }
 
@@ -265,7 +274,7 @@ impl Value {
     }
 
     pub fn locked_dict(map: Map, locked: bool) -> Value {
-        Value::Dict(Rc::new(Dict { locked, map: RefCell::new(map) }))
+        Value::dict_of(map, Flavour::Plain, locked)
     }
 
     pub fn set(table: Table) -> Value {
@@ -289,15 +298,17 @@ impl Value {
         match *self {
             Value::Int(number) => Some(number),
             Value::Bool(truth) => Some(i64::from(truth)),
+            Value::Derived(ref derived) => derived.content.as_int(),
             _ => None,
         }
     }
 
-    /// The items of a tuple or a named tuple.
+    /// The items of a tuple or a named tuple, or of an instance of another class that derives from `tuple`.
     pub fn as_items(&self) -> Option<&Items> {
         match self {
             Value::Tuple(items) => Some(items),
             Value::Named(record) => Some(&record.fields),
+            Value::Derived(derived) => derived.content.as_items(),
             _ => None,
         }
     }
@@ -318,6 +329,10 @@ impl Value {
             Value::Set(set) => !set.read().is_empty(),
             Value::FrozenSet(table) => !table.is_empty(),
             Value::Range(range) => !range.is_empty(),
+            Value::Deque(deque) => !deque.read().is_empty(),
+            Value::Derived(derived) => derived.content.truth(),
+            Value::Fraction(fraction) => fraction.numerator != 0,
+            Value::Flag(flag) => flag.member != 0,
             Value::DictView(view) => !view.dict.read().is_empty(),
             _ => true,
         }

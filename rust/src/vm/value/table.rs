@@ -172,4 +172,17 @@ impl Map {
         self.table.clear();
         self.values.clear();
     }
+
+    /// Move the entry at a place to the end, or to the beginning.
+    pub fn move_to_end(&mut self, place: usize, last: bool) -> Answer<()> {
+        let mut entries: Vec<(Value, Value)> =
+            std::mem::take(&mut self.table.keys).into_iter().zip(std::mem::take(&mut self.values)).collect();
+        let entry = entries.remove(place);
+        entries.insert(if last { entries.len() } else { 0 }, entry);
+        self.table = Table { version: self.table.version.wrapping_add(1), ..Table::with_capacity(entries.len()) };
+        let version = self.table.version;
+        entries.into_iter().try_for_each(|(key, value)| self.set(key, value))?;
+        self.table.version = version;
+        Ok(())
+    }
 }

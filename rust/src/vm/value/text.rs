@@ -1,6 +1,7 @@
 //! `str(value)` and `repr(value)` of simple values.
 
 use super::Value;
+use super::library::Flavour;
 use crate::vm::program::Program;
 use crate::vm::{Answer, Bail};
 use std::fmt::Write;
@@ -14,6 +15,11 @@ pub fn write_str(program: &Program, value: &Value, out: &mut String) -> Answer<(
             out.push_str(text);
             Ok(())
         }
+        Value::Derived(derived) => write_str(program, &derived.content, out),
+        Value::Fraction(fraction) => match fraction.denominator {
+            1 => write!(out, "{}", fraction.numerator).map_err(|_| UNKNOWN),
+            denominator => write!(out, "{}/{denominator}", fraction.numerator).map_err(|_| UNKNOWN),
+        },
         _ => write_repr(program, value, out, 0),
     }
 }
@@ -44,7 +50,11 @@ pub fn write_repr(program: &Program, value: &Value, out: &mut String, depth: u32
             write_items(program, &list.read(), out, depth)?;
             out.push(']');
         }
-        Value::Dict(dict) => {
+        Value::Derived(derived) => write_repr(program, &derived.content, out, depth)?,
+        Value::Fraction(fraction) => {
+            write!(out, "Fraction({}, {})", fraction.numerator, fraction.denominator).map_err(|_| UNKNOWN)?;
+        }
+        Value::Dict(dict) if dict.flavour == Flavour::Plain => {
             out.push('{');
             let map = dict.read();
             for (place, (key, value)) in map.keys().iter().zip(map.values()).enumerate() {
