@@ -15,7 +15,6 @@ from plait import (
     Process,
     Shared,
     System,
-    UsageError,
     action,
     always,
     aux,
@@ -408,12 +407,6 @@ def test_declarations() -> None:
 
 
 def test_what_shared_state_cannot_be_combined_with() -> None:
-    store = Store()
-    system = System([Writer(store=store, mine=1)])
-    with pytest.raises(UsageError, match=r"decomposition.*cannot be used with shared state"):
-        check(system, reduce="decomposition", explore=True)
-    notes = {r.name: r for r in check(system, reduce="auto", explore=True).statistics.reductions}
-    assert not notes["decomposition"].applied
     with pytest.raises(ModelError, match="processes share Store0, and rounds change the order"):
         check_rounds(System([Writer(store=Store(), mine=1)], properties=[always(lambda s: True, name="all")]))
 

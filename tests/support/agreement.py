@@ -95,4 +95,8 @@ def projected(system: System, decomposition: Decomposition, state: State) -> Sta
         hidden = decomposition.auxiliary.get(cls, frozenset())
         kept = [None if n in hidden else v for n, v in zip(cls.__plait_fields__, slot.fields, strict=False)]
         slots.append(slot._replace(fields=tuple(kept)))  # type: ignore[arg-type]
-    return state._replace(slots=tuple(slots))
+    shared = []
+    for owner, fields in zip(system.shared, state.shared, strict=True):
+        hidden = decomposition.auxiliary.get(type(owner), frozenset())
+        shared.append(tuple(None if n in hidden else v for n, v in zip(owner.__plait_fields__, fields, strict=True)))
+    return state._replace(slots=tuple(slots), shared=tuple(shared))

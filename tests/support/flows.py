@@ -588,8 +588,13 @@ _EXTRA = """
 """
 
 
-def flow(body: str, *, special: str = "", decorator: str = "", before: str = "", bases: str = "Process") -> System:
+def flow(body: str, **options: str) -> System:
     """The system whose handler has this body."""
+    return compiled(flow_source(body, **options)).system  # type: ignore[no-any-return]
+
+
+def flow_source(body: str, *, special: str = "", decorator: str = "", before: str = "", bases: str = "Process") -> str:
+    """The source of the system whose handler has this body."""
     source = _MODEL.format(body=textwrap.indent(body, " " * 8), extra=_EXTRA, decorator=decorator)
     source = source.replace("class P(Process)", f"{before}\nclass P({bases})")
     if special:
@@ -600,4 +605,4 @@ def flow(body: str, *, special: str = "", decorator: str = "", before: str = "",
         source = source.replace(first, textwrap.indent(second, "    ") + "\n" + first)
         if "__eq__" in special:
             source = source.replace("@dataclass\nclass Box", "@dataclass(eq=False)\nclass Box")
-    return compiled(source).system  # type: ignore[no-any-return]
+    return source

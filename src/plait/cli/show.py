@@ -182,6 +182,7 @@ def _decomposition(system: System) -> list[dict[str, Any]]:
     return [
         {
             "role": cls.__name__,
+            "shared": issubclass(cls, Shared),
             "fields": [
                 {
                     "name": f.name,
@@ -194,17 +195,17 @@ def _decomposition(system: System) -> list[dict[str, Any]]:
                 if f.cls is cls
             ],
         }
-        for cls in dict.fromkeys(system.classes)
+        for cls in dict.fromkeys((*system.classes, *map(type, system.shared)))
     ]
 
 
 def _decomposition_lines(facts: dict[str, Any]) -> list[str]:
     properties = ", ".join(p["name"] for p in facts["properties"]) or "no properties"
     lines = [f"{facts.get('name', facts['target'])}: relevant and auxiliary fields for {properties}"]
-    for process in facts["decomposition"]:
-        lines += ["", f"process {process['role']}" + ("" if process["fields"] else ": no fields")]
-        longest = max((len(f["name"]) for f in process["fields"]), default=0)
-        for f in process["fields"]:
+    for of in facts["decomposition"]:
+        lines += ["", f"{'shared' if of['shared'] else 'process'} {of['role']}{'' if of['fields'] else ': no fields'}"]
+        longest = max((len(f["name"]) for f in of["fields"]), default=0)
+        for f in of["fields"]:
             kind = "auxiliary" if f["auxiliary"] else "relevant"
             first, *rest = f["reason"] or ["proven: no observable effect depends on it"]
             if f["audited"]:

@@ -62,7 +62,7 @@ class Shared:
                 if field.metadata.get(kind):
                     raise ModelError(
                         f"shared {cls.__name__}.{field.name} is declared {kind}",
-                        hint="declare it without: shared fields survive crashes, and every one of them counts",
+                        hint="declare it without: shared fields survive crashes, and decomposition finds the auxiliary ones",
                     )
         cls.__plait_fields__ = tuple(f.name for f in fields)
         for base in cls.__mro__:

@@ -204,6 +204,10 @@ class System:
             counts[name] = counts.get(name, 0) + 1
         return list(found.values())
 
+    def shared_class(self, cell: Cell) -> type[Shared]:
+        """The class of a shared field."""
+        return next(type(shared) for shared in self.shared if shared.__dict__["_id"] == cell.shared)
+
     def _check_shared(self) -> None:
         """Refuse a mutable object that two processes hold: it would not be shared, each process would get a copy."""
         seen: dict[int, str] = {}

@@ -149,8 +149,8 @@ def view_class(cls: Any, view: type) -> type[Any]:
     return type(view.__name__, (view,), {"__slots__": (), **special}) if special else view
 
 
-def _auxiliary(cls: type[Process], name: str) -> ModelError:
-    if name in cls.__plait_aux__:
+def _auxiliary(cls: type[Process] | type[Shared], name: str) -> ModelError:
+    if issubclass(cls, Process) and name in cls.__plait_aux__:
         return ModelError(
             f"{cls.__name__}.{name} is declared aux, but the property reads it",
             hint=(f"do not declare {name} aux, or check without ", Argument("reduce", "decomposition")),
@@ -174,7 +174,7 @@ class View:
         local: Callable[[int], tuple[Status, dict[str, Any]]],
         inbox: Callable[[int], tuple[Message, ...]],
         monitor: Callable[[int], Monitor],
-        auxiliary: Mapping[type[Process], frozenset[str]] | None = None,
+        auxiliary: Mapping[type[Process] | type[Shared], frozenset[str]] | None = None,
         *,
         cell: Callable[[int], Any] | None = None,
     ) -> None:
@@ -193,6 +193,14 @@ class View:
                 cls = self.system.classes[index]
                 if name in self.auxiliary.get(cls, ()):
                     raise _auxiliary(cls, name)
+            elif kind == "cell":
+                self._require_relevant(index)
+
+    def _require_relevant(self, number: int) -> None:
+        """Refuse to read an auxiliary shared field."""
+        cell = self.system.cells[number]
+        if self.auxiliary and cell.name in self.auxiliary.get(cls := self.system.shared_class(cell), ()):
+            raise _auxiliary(cls, cell.name)
 
     @overload
     def __getitem__(self, key: type[P]) -> tuple[P, ...]: ...
@@ -257,6 +265,7 @@ class View:
         """The field of a shared object, by its number."""
         assert self._cell is not None
         self.reads["cell", number, None] = None
+        self._require_relevant(number)
         return self._cell(number)
 
     def get(self, role: type[P]) -> tuple[P, ...]:

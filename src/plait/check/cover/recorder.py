@@ -172,7 +172,11 @@ class Recorder:
                 by = sorted(self.reads.get((cls, name), ()))
                 yield FieldCoverage(cls.__name__, name, by, (cls, name) not in idle)
         for cell in self.system.cells:
-            yield FieldCoverage(repr(cell.shared), cell.name, sorted(self.cell_reads.get(str(cell), ())), True)
+            by, counts = (
+                sorted(self.cell_reads.get(str(cell), ())),
+                (self.system.shared_class(cell), cell.name) not in idle,
+            )
+            yield FieldCoverage(repr(cell.shared), cell.name, by, counts)
 
     def _contents(self, sent: Went) -> Iterator[FieldCoverage]:
         """The fields of messages that are sent."""

@@ -92,15 +92,19 @@ def changes(lasso: Lasso) -> bool:
 
 
 def differences(lasso: Lasso) -> list[tuple[int, str]] | None:
-    """The fields, each with its process, that differ before and after the loop; None if anything else differs."""
+    """The fields, each with the position of its process or cell, that differ before and after the loop.
+
+    None if anything else differs.
+    """
     runner, visited = lasso.tracer.runner, lasso.tracer.visited
     start, end = (runner.engine.components(visited[i]) for i in (lasso.stem, -1))
     if start[1:] != end[1:]:
         return None
     processes = len(runner.system.classes)
-    if start[0][processes:] != end[0][processes:]:  # shared fields
-        return None
     found: list[tuple[int, str]] = []
+    for number, cell in enumerate(runner.system.cells, processes):
+        if start[0][number] != end[0][number]:
+            found.append((number, cell.name))
     for index in range(processes):
         (was, before), (now, after) = (runner.tabulation.local_value(index, local[0][index]) for local in (start, end))
         if was != now:

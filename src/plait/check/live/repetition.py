@@ -22,6 +22,7 @@ from plait.check.live.lasso import (
 )
 from plait.check.live.search import engine_fairness, flattened
 from plait.check.reduce.decomposition import decompose
+from plait.check.source.dataflow import Owner
 from plait.kernel.values import text
 from plait.model.fairness import Fairness
 from plait.model.properties import Property
@@ -41,7 +42,8 @@ def comes_back(lasso: Lasso, system: System, properties: Sequence[Property]) -> 
     if found is None:
         return False
     auxiliary = decompose(flattened(system, properties), "auto").auxiliary
-    return all(name in auxiliary.get(system.classes[index], ()) for index, name in found)
+    owners: list[Owner] = [*system.classes, *map(system.shared_class, system.cells)]
+    return all(name in auxiliary.get(owners[index], ()) for index, name in found)
 
 
 def broken(lasso: Lasso, system: System, given: Sequence[Fairness]) -> str | None:

@@ -304,7 +304,9 @@ def _in_full_states(runner: Runner, start: Sequence[int], stem: Sequence[Any], c
 
 def _apart_from(lasso: Lasso) -> str:
     """What the loop does not repeat, as text."""
-    fields = [f"{lasso.tracer.names[index]}.{name}" for index, name in differences(lasso) or ()]
+    system = lasso.tracer.system
+    names = [*lasso.tracer.names, *(repr(cell.shared) for cell in system.cells)]
+    fields = [f"{names[index]}.{name}" for index, name in differences(lasso) or ()]
     return f" (apart from {', '.join(fields)}, on which nothing else depends)" if fields else ""
 
 

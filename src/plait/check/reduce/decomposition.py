@@ -14,16 +14,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from plait.check.source.dependence import Dependences, dependences
-from plait.model.process import Process
+from plait.check.source.dataflow import Owner
+from plait.check.source.dependence import Dependences, dependences, fields_of
 from plait.model.system import System
 
 
 @dataclasses.dataclass(frozen=True)
 class FieldRelevance:
-    """One field of a process class: relevant or auxiliary, and why."""
+    """One field of a class of processes or shared objects: relevant or auxiliary, and why."""
 
-    cls: type[Process]
+    cls: Owner
     name: str
     declared: bool
     """The user wrote `aux(…)`."""
@@ -43,7 +43,7 @@ class FieldRelevance:
 
 @dataclasses.dataclass(frozen=True)
 class Decomposition:
-    """The fields of all process classes of a system, relevant and auxiliary. True if some are auxiliary."""
+    """The fields of all processes and shared objects of a system, relevant and auxiliary. True if some are auxiliary."""
 
     fields: tuple[FieldRelevance, ...]
     found: Dependences
@@ -53,12 +53,12 @@ class Decomposition:
         return any(f.auxiliary for f in self.fields)
 
     @property
-    def auxiliary(self) -> dict[type[Process], frozenset[str]]:
+    def auxiliary(self) -> dict[Owner, frozenset[str]]:
         """Per class, the fields that the engine does not see."""
         return self._grouped([f for f in self.fields if f.auxiliary])
 
     @property
-    def audited(self) -> dict[type[Process], frozenset[str]]:
+    def audited(self) -> dict[Owner, frozenset[str]]:
         """Per class, the auxiliary fields that are audited during the search."""
         return self._grouped([f for f in self.fields if f.audited])
 
@@ -67,7 +67,7 @@ class Decomposition:
         names = [f.label + (" (audited)" if f.audited else "") for f in self.fields if f.auxiliary]
         return f"auxiliary: {', '.join(names)}"
 
-    def _grouped(self, facts: list[FieldRelevance]) -> dict[type[Process], frozenset[str]]:
+    def _grouped(self, facts: list[FieldRelevance]) -> dict[Owner, frozenset[str]]:
         return {cls: frozenset(f.name for f in facts if f.cls is cls) for cls in dict.fromkeys(f.cls for f in facts)}
 
 
@@ -85,14 +85,10 @@ def decompose(system: System, inference: Literal["auto", "declared"]) -> Decompo
     >>> [f.label for f in decompose(System([Clock()]), "declared").fields if f.auxiliary]
     []
     """
-    # The analysis does not follow values into shared objects and back.
-    found = dependences(system) if not system.cells else Dependences({}, frozenset(), ())
+    found = dependences(system)
     facts = []
-    for cls in dict.fromkeys(system.classes):
-        for name in cls.__plait_fields__:
-            reason, declared = found.reasons.get((cls, name), ()), name in cls.__plait_aux__
-            if system.cells:
-                reason = ("a step may write it to shared state",)
-            auxiliary = declared or (inference == "auto" and not reason)
-            facts.append(FieldRelevance(cls, name, declared, auxiliary, reason))
+    for cls, name in fields_of(system):
+        reason, declared = found.reasons.get((cls, name), ()), name in getattr(cls, "__plait_aux__", ())
+        auxiliary = declared or (inference == "auto" and not reason)
+        facts.append(FieldRelevance(cls, name, declared, auxiliary, reason))
     return Decomposition(tuple(facts), found)

@@ -140,11 +140,6 @@ def plan(
         nothing = "no field is declared aux(…)"
     if decomposition and options.native == "only":
         summary, nothing = [], "cannot be used if the model runs natively only: it keeps auxiliary fields in Python"
-    if system.cells:
-        summary, nothing = (
-            [],
-            "cannot be used with shared state: every shared field is relevant, and so is what steps write there",
-        )
     if not decide("decomposition", None if summary else nothing, "; ".join(summary)):
         decomposition = None
     symmetry, rotations = _symmetric(system), [system.members(role) for role in system.rotations]

@@ -9,8 +9,12 @@ decomposition). For fields that are proven auxiliary, they do. Fields that are o
 every full local state must give the same answers as its representative; a different answer is a model error. The
 results of audited steps are audited too. So the audit covers all runs, not only the runs of representatives.
 
+A question about a process comes with the contents of all shared fields (`plait.check.tabulate.cells`). Those of auxiliary
+ones are filled in here; their reads and writes are not reported. So the engine never sees a difference between them.
+
 The proof could be wrong. So proven fields are audited on a *sample*: SAMPLED full local states of each of the first
-MOST_SAMPLED relevant parts of a class. A different answer is then an internal error. The proof also assumes which
+MOST_SAMPLED relevant parts of a class, each with SAMPLED other contents of the auxiliary shared fields. A different answer
+is then an internal error. The proof also assumes which
 classes the values have, and that the annotations of messages are right: this is checked for all messages.
 """
 
@@ -24,7 +28,9 @@ from plait._native import Failure
 from plait.check.cover.recorder import Recorder
 from plait.check.reduce.decomposition import Decomposition
 from plait.check.source.classes import held
+from plait.check.source.dataflow import Field, Owner
 from plait.check.source.purity import plain_type
+from plait.check.tabulate.cells import HOLE, LAST, cell_bit
 from plait.check.tabulate.codec import UNBORN, kind_of
 from plait.check.tabulate.evaluation import STATUSES
 from plait.check.tabulate.guards import Takes
@@ -46,6 +52,8 @@ MOST_SAMPLED = 500
 
 Question = tuple[Any, ...]
 """A question of the engine about a local state: the name of a method of Tabulation, and its other arguments."""
+Situation = tuple[Question, tuple[bytes, ...]]
+"""A question, and the contents of all shared fields. In the place of auxiliary ones there are holes."""
 
 
 @dataclasses.dataclass
@@ -57,8 +65,8 @@ class _Shared:
     """The answers are kept and compared."""
     variants: dict[bytes, bytes] = dataclasses.field(default_factory=dict)
     """The full local states so far, with the representative, by the parts that the audit compares."""
-    asked: dict[Question, Any] = dataclasses.field(default_factory=dict)
-    """The relevant answers of the representative."""
+    asked: dict[Situation, tuple[Any, int]] = dataclasses.field(default_factory=dict)
+    """The relevant answers of the representative, and the shared fields that it read."""
 
 
 class Relevance(Tabulation):
@@ -78,6 +86,16 @@ class Relevance(Tabulation):
         """A full local state of each class."""
         self._work: list[tuple[int, bytes, bytes]] = []
         """States to audit: position, relevant part, full local state."""
+        self._fillings: dict[int, list[bytes]] = {}
+        """The contents of each auxiliary cell: its initial one, which goes with representatives, and those of the sample."""
+        self._unseen = 0
+        """The auxiliary cells, as bits."""
+        self._known_cells: set[bytes] = set()
+        self._unread = self.codec.encode(HOLE)
+        for number, cell in enumerate(system.cells):
+            if cell.name in self.auxiliary.get(system.shared_class(cell), ()):
+                self._fillings[number] = []
+                self._unseen |= cell_bit(number) if number < LAST else 0
         self._count = self._bytes = 0
         self._watched: dict[type[Process], int] = {}
         self._found = decomposition.found
@@ -99,7 +117,7 @@ class Relevance(Tabulation):
         return erased, monitors
 
     def armed(self, index: int, local: bytes, only: int | None = None) -> list[Takes]:
-        return self._ask(index, local, ("armed",))  # type: ignore[no-any-return]
+        return self._ask(index, local, ("armed", only))  # type: ignore[no-any-return]
 
     def guards(
         self, index: int, local: bytes, questions: Sequence[tuple[int, tuple[int, bytes]]]
@@ -126,12 +144,17 @@ class Relevance(Tabulation):
     def reads(
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]], choices: list[bytes]
     ) -> list[str]:
-        return super().reads(index, self._known(index, local).representative, number, messages, choices)
+        relevant, cells = self._split(index, local)
+        full = self._situated(self._known(index, relevant).representative, cells)
+        return super().reads(index, full, number, messages, choices)
 
     # -- relevant parts and representatives ------------------------------------------------------------------------
 
     def erased(self, index: int, local: bytes) -> bytes:
-        """The relevant part of a full local state."""
+        """The relevant part of a full local state, of a process or of a cell."""
+        cell = index - len(self._aux_at)
+        if cell >= 0:
+            return self._cell(self._hole) if cell in self._fillings else local
         return self._without(local, self._aux_at[index])
 
     def _without(self, local: bytes, positions: frozenset[int]) -> bytes:
@@ -141,6 +164,21 @@ class Relevance(Tabulation):
         head = local[1 : len(local) - sum(map(len, parts[1:]))]
         kept = [self._hole if i in positions else part for i, part in enumerate(parts)]
         return b"".join([kept[0], head, *kept[1:]])
+
+    def _split(self, index: int, local: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+        """A local state, and the contents of cells that follow its fields."""
+        if not self.system.cells or local[0] == UNBORN:
+            return local, ()
+        parts = self.codec.fields(local)
+        own = len(self.system.classes[index].__plait_fields__) + 1
+        return (self.codec.joined(parts[:own]), tuple(parts[own:])) if len(parts) > own else (local, ())
+
+    def _situated(self, full: bytes, cells: Sequence[bytes], turn: int = 0) -> bytes:
+        """A full local state with the contents of all cells. For each turn, the holes are filled in another way."""
+        if not cells:
+            return full
+        fillings = {number: some[min(turn, len(some) - 1)] for number, some in self._fillings.items()}
+        return self.model_codec.with_cells(full, [fillings.get(i, content) for i, content in enumerate(cells)])
 
     def _known(self, index: int, relevant: bytes) -> _Shared:
         found = self._shared.get((index, relevant))
@@ -161,11 +199,14 @@ class Relevance(Tabulation):
 
     def _meet(self, index: int, full: bytes) -> None:
         """Record a full local state: as a representative, or as one to audit."""
+        if index >= len(self._aux_at):
+            self._meet_cell(index - len(self._aux_at), full)
+            return
         relevant = self.erased(index, full)
         shared = self._shared.get((index, relevant))
         if shared is None:
             shared = self._shared[index, relevant] = _Shared(full)
-            if full[0] == UNBORN or not self._aux_at[index]:
+            if full[0] == UNBORN or not (self._aux_at[index] or self._fillings):
                 return
             cls = self.system.classes[index]
             self._examples.setdefault(cls, full)
@@ -189,35 +230,53 @@ class Relevance(Tabulation):
         if len(shared.variants) > 1:
             self._work.append((index, relevant, full))
 
+    def _meet_cell(self, cell: int, local: bytes) -> None:
+        """Record the content of a shared field."""
+        _, content = self.codec.fields(local)
+        if content in self._known_cells and cell not in self._fillings:
+            return
+        if content not in self._known_cells:
+            self._known_cells.add(content)
+            self._check_classes(self.codec.decode(content), str(self.system.cells[cell]))
+        some = self._fillings.get(cell, [content])
+        if content in some or len(some) > SAMPLED:
+            return
+        some.append(content)
+        # What was asked before is asked again with this content.
+        self._work += [(i, relevant, s.representative) for (i, relevant), s in self._shared.items() if s.watched]
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     def _ask(self, index: int, local: bytes, question: Question) -> Any:
         """The relevant answer of the representative. All other full local states must give the same answer."""
-        shared = self._known(index, local)
+        local, cells = self._split(index, local)
+        shared, situation = self._known(index, local), (question, cells)
         self._check_messages(_contents(question))
         if not shared.watched:
-            answer = self._answer(index, shared.representative, question)
+            answer = self._answer(index, shared.representative, situation), self.cells_read
             self._drain()  # the step may have spawned an audited process
-            return answer
-        if question not in shared.asked:
-            shared.asked[question] = self._answer(index, shared.representative, question)
-            for full in list(shared.variants.values()):
-                if full != shared.representative:
-                    self._compare(index, shared, full, question)
+        elif situation in shared.asked:
+            answer = shared.asked[situation]
+        else:
+            answer = self._answer(index, shared.representative, situation), self.cells_read
+            shared.asked[situation] = answer
+            for full in [shared.representative, *shared.variants.values()]:
+                self._compare(index, shared, full, situation)
             self._drain()
-        return shared.asked[question]
+        self.cells_read = answer[1] & ~self._unseen
+        return answer[0]
 
     def _drain(self) -> None:
         while self._work:
             index, relevant, full = self._work.pop()
             shared = self._shared[index, relevant]
-            for question in list(shared.asked):
-                self._compare(index, shared, full, question)
+            for situation in list(shared.asked):
+                self._compare(index, shared, full, situation)
 
-    def _answer(self, index: int, full: bytes, question: Question) -> Any:
+    def _answer(self, index: int, full: bytes, situation: Situation, turn: int = 0) -> Any:
         """The answer for a full local state, reduced to relevant parts."""
-        method, *arguments = question
-        answer = getattr(super(), method)(index, full, *arguments)
+        (method, *arguments), cells = question, _ = situation
+        answer = getattr(super(), method)(index, self._situated(full, cells, turn), *arguments)
         if method in ("crash", "tick"):
             self._meet(index, answer)
             return self.erased(index, answer)
@@ -229,35 +288,59 @@ class Relevance(Tabulation):
             for slot, spawned in outcome.spawns:
                 self._meet(slot, spawned)
             if method == "run" and self._finals and self._is_audited[index]:
-                self._check_settled(index, full, question, outcome)
-            spawns = [(slot, self.erased(slot, spawned)) for slot, spawned in outcome.spawns]
+                self._check_settled(index, full, question, *self._changing([outcome], cells))
+            first = len(self._aux_at)
+            born = [(slot, local) for slot, local in outcome.spawns if slot - first not in self._fillings]
+            spawns = [(slot, self.erased(slot, local)) for slot, local in born]
             erased.append(outcome._replace(local=self.erased(index, outcome.local), spawns=spawns))
         return erased
 
-    def _compare(self, index: int, shared: _Shared, full: bytes, question: Question) -> None:
-        expected = shared.asked[question]
-        try:
-            answer = self._answer(index, full, question)
-        except ModelError as error:
-            if isinstance(error, _AuditError):
-                raise
-            answer = error
-        if isinstance(answer, ModelError) or _comparable(answer) != _comparable(expected):
-            raise self._unsound(index, shared.representative, full, question, expected, answer)
+    def _compare(self, index: int, shared: _Shared, full: bytes, situation: Situation) -> None:
+        """Compare a full local state, with each filling of the cells, with the representative."""
+        cells = situation[1]
+        if self._unread in cells:  # asked by the audit of symmetries
+            return
+        expected = self._changing(shared.asked[situation][0], cells)
+        fillings = 1 + (max((len(some) for some in self._fillings.values()), default=1) - 1 if cells else 0)
+        for turn in range(fillings):
+            if turn == 0 and full == shared.representative:
+                continue
+            try:
+                answer = self._changing(self._answer(index, full, situation, turn), cells)
+            except ModelError as error:
+                if isinstance(error, _AuditError):
+                    raise
+                answer = error
+            if isinstance(answer, ModelError) or _comparable(answer) != _comparable(expected):
+                one, other = self._situated(shared.representative, cells), self._situated(full, cells, turn)
+                raise self._unsound(index, one, other, situation[0], expected, answer)
+
+    def _changing(self, answer: Any, cells: tuple[bytes, ...]) -> Any:
+        """An answer without the writes that leave a shared field as it is. They count only if the field was not read."""
+        if not cells or not isinstance(answer, list):
+            return answer
+        idle = [(len(self._aux_at) + i, self._cell(content)) for i, content in enumerate(cells)]
+        return [
+            o._replace(spawns=[s for s in o.spawns if s not in idle]) if isinstance(o, Outcome) else o for o in answer
+        ]
 
     def _check_settled(self, index: int, full: bytes, question: Question, outcome: Outcome) -> None:
         """Refuse a step that changes only audited fields: without them, the state could look terminal."""
         before, after = (self._without(local, self._proven_at[index]) for local in (full, outcome.local))
         if outcome.failure or before == after or self.erased(index, full) != self.erased(index, outcome.local):
             return
+        if any(
+            slot >= len(self._aux_at) and slot - len(self._aux_at) not in self._fillings for slot, _ in outcome.spawns
+        ):
+            return  # it changes a shared field, too
         _, number, messages = question
         if not messages or self._keeps_messages or any(to == index for to, _ in outcome.sends):
-            cls, where = self.system.classes[index], self.where(index, number)
-            names = self._differing(index, full, outcome.local)
+            where = self.where(index, number)
+            fields = self._differing(index, full, outcome.local, self._audited)
             raise _AuditError(
-                f"{where} may change nothing except {_listed(cls, names)}, which is declared aux. Without this field, "
+                f"{where} may change nothing except {_listed(fields)}, which is declared aux. Without this field, "
                 f"the state would count as terminal for {', '.join(self._finals)}",
-                hint=f"do not declare {' and '.join(names)} aux, or check without the final properties",
+                hint=f"do not declare {_names(fields)} aux, or check without the final properties",
             )
 
     def _check_messages(self, contents: Sequence[bytes]) -> None:
@@ -288,20 +371,19 @@ class Relevance(Tabulation):
 
     # -- errors ----------------------------------------------------------------------------------------------------
 
-    def _differing(
-        self, index: int, one: bytes, other: bytes, fields: Mapping[type[Process], frozenset[str]] | None = None
-    ) -> list[str]:
-        """The audited fields, or some of the given fields, in which two full local states differ."""
-        fields = self._audited if fields is None else fields
+    def _differing(self, index: int, one: bytes, other: bytes, fields: Mapping[Owner, frozenset[str]]) -> list[Field]:
+        """Those of some fields in which two full local states differ. Cells may follow both."""
         cls = self.system.classes[index]
-        pairs = zip(cls.__plait_fields__, self.codec.fields(one)[1:], self.codec.fields(other)[1:], strict=True)
-        return [name for name, a, b in pairs if a != b and name in fields.get(cls, ())]
+        there: list[Field] = [(cls, name) for name in cls.__plait_fields__]
+        there += [(self.system.shared_class(cell), cell.name) for cell in self.system.cells]
+        found = zip(there, self.codec.fields(one)[1:], self.codec.fields(other)[1:], strict=False)
+        return list(dict.fromkeys(f for f, a, b in found if a != b and f[1] in fields.get(f[0], ())))
 
     def _unsound(
         self, index: int, first: bytes, second: bytes, question: Question, expected: Any, answer: Any
     ) -> Exception:
-        cls, pid = self.system.classes[index], self.system.pids[index]
-        names = self._differing(index, first, second)
+        pid = self.system.pids[index]
+        declared = self._differing(index, first, second, self._audited)
         what, one, other = self._contrast(index, question, expected, answer)
         both = (
             f"but the behaviour of {pid!r} depends on it\n"
@@ -311,26 +393,25 @@ class Relevance(Tabulation):
             f"    in the first:  {one}\n"
             f"    in the second: {other}"
         )
-        if names:
-            hint = f"do not declare {' and '.join(names)} aux"
-            return _AuditError(f"{_listed(cls, names)} is declared aux, {both}", hint=hint)
+        if declared:
+            hint = f"do not declare {_names(declared)} aux"
+            return _AuditError(f"{_listed(declared)} is declared aux, {both}", hint=hint)
         proven = self._differing(index, first, second, self.auxiliary)
-        return RuntimeError(f"the analysis of the source took {_listed(cls, proven)} for auxiliary, {both}")
+        return RuntimeError(f"the analysis of the source took {_listed(proven)} for auxiliary, {both}")
 
     def _endless(self, index: int) -> ModelError:
         cls = self.system.classes[index]
-        names = sorted(self._audited[cls])
+        fields: list[Field] = [(cls, name) for name in sorted(self._audited[cls])]
         return _AuditError(
-            f"{_listed(cls, names)} is declared aux without a proof, and has too many values for "
+            f"{_listed(fields)} is declared aux without a proof, and has too many values for "
             f"the audit: more than {self._count - 1:,} local states",
             hint="keep a shorter history, or change the code that reads it and may raise or have an effect: "
             "plait show (option decomposition) lists this code",
         )
 
     def _state(self, index: int, local: bytes) -> str:
-        names = self.system.classes[index].__plait_fields__
         values = self.codec.decode(local[1:])
-        shown = ", ".join(f"{n} = {text(to_data(v))}" for n, v in zip(names, values, strict=True))
+        shown = ", ".join(f"{n} = {text(to_data(v))}" for n, v in zip(self._places(index), values, strict=False))
         return shown + ("" if local[0] == 0 else f" ({STATUSES[local[0]]})")
 
     def _contrast(self, index: int, question: Question, expected: Any, answer: Any) -> tuple[str, str, str]:
@@ -388,7 +469,17 @@ class Relevance(Tabulation):
             values = zip(names, self.codec.fields(a.local)[1:], self.codec.fields(b.local)[1:], strict=True)
             name, x, y = next(v for v in values if v[1] != v[2])
             return tuple(f"{name} becomes {self._values([v])}" for v in (x, y))  # type: ignore[return-value]
-        return tuple(f"spawns {[self.system.pids[s] for s, _ in o.spawns]} with other fields" for o in (a, b))  # type: ignore[return-value]
+        return self._spawns_text(a), self._spawns_text(b)
+
+    def _spawns_text(self, outcome: Outcome) -> str:
+        first = len(self.system.classes)
+        pids = [self.system.pids[slot] for slot, _ in outcome.spawns if slot < first]
+        written = [
+            f"{self.system.cells[slot - first]} becomes {self._values(self.codec.fields(local)[1:])}"
+            for slot, local in outcome.spawns
+            if slot >= first
+        ]
+        return ", ".join([f"spawns {pids} with other fields"] * bool(pids) + written) or "writes nothing"
 
     def _values(self, contents: Sequence[bytes]) -> str:
         return ", ".join(text(to_data(self.codec.decode(c))) for c in contents) or "nothing"
@@ -403,8 +494,12 @@ def _positions(cls: type[Process], names: frozenset[str]) -> frozenset[int]:
     return frozenset(i for i, name in enumerate(cls.__plait_fields__, 1) if name in names)
 
 
-def _listed(cls: type[Process], names: Sequence[str]) -> str:
-    return " and ".join(f"{cls.__name__}.{name}" for name in names)
+def _listed(fields: Sequence[Field]) -> str:
+    return " and ".join(f"{cls.__name__}.{name}" for cls, name in fields)
+
+
+def _names(fields: Sequence[Field]) -> str:
+    return " and ".join(name for _, name in fields)
 
 
 def _contents(question: Question) -> list[bytes]:

@@ -134,7 +134,9 @@ class Calls(Expressions):
         name, _, shape = node.name.partition("/")
         kind = self.builtin(node.value)
         listed = not shape and (name in purity.MAY_READ or name in purity.MAY_WRITE)
-        records = [] if kind is not None else self.flow.graph.classes.attribute(name)
+        owners = self.owners(node.value, name)
+        records = [] if kind is not None else self.flow.graph.classes.attribute(name, owners)
+        listed = listed and owners is None
         if not listed and not records:
             raise self.not_understood(node, f"the analysis does not support .{name}(…)")
         if listed and not node.keywords.keys() <= {"reverse"}:
@@ -145,7 +147,9 @@ class Calls(Expressions):
         every = union([*values, *(self.expr(v) for v in node.keywords.values())])
         value = receiver | every
         kinds = None if kind is None else (purity.READS.get(kind, {}) | purity.WRITES.get(kind, {})).get(name)
-        if kinds is None or not _has(kinds, node):
+        if owners is not None:
+            pass  # the method of a shared object
+        elif kinds is None or not _has(kinds, node):
             self.sink(value.deps, f".{name}(…) may raise", node)
         else:
             for argument, given, wanted in zip(node.arguments, values, kinds, strict=False):

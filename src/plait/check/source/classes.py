@@ -24,6 +24,7 @@ from plait.ir.definition import UNKNOWN, codes, value_of
 from plait.kernel.pid import Pid
 from plait.model.message import Message
 from plait.model.process import Process
+from plait.model.shared import Shared
 from plait.model.system import System
 
 _STDLIB = str(Path(inspect.__file__).parent)
@@ -43,7 +44,7 @@ def is_record(cls: type) -> bool:
     >>> is_record(int), is_record(enum.Enum)
     (False, True)
     """
-    if issubclass(cls, Process | Pid) or cls in (str, int, bool, tuple):
+    if issubclass(cls, Process | Pid | Shared) or cls in (str, int, bool, tuple):
         return False
     # A defaultdict calls its factory, and changes when it is read.
     derived = issubclass(cls, str | int | tuple | collections.defaultdict)
@@ -51,10 +52,11 @@ def is_record(cls: type) -> bool:
 
 
 class Classes:
-    """The record classes of a System."""
+    """The record classes of a System, and the classes of its shared objects."""
 
     def __init__(self, system: System) -> None:
         self.records: set[type] = set()
+        self.shared: set[type] = set(map(type, system.shared))
         self._classes: set[type] = set()
         self._seen: set[int] = set()
         self._kept: list[Any] = []  # so that no id is used twice
@@ -62,12 +64,14 @@ class Classes:
             self._class(cls)
         for process in system.processes:
             self._value([process.__dict__[name] for name in type(process).__plait_fields__])
+        for shared in system.shared:
+            self._value(shared)
 
     def special(self) -> str | None:
         """A special method that the user wrote: an operator on a value may run it. None if there is none."""
         if collections.defaultdict in self.records:
             return "defaultdict.__missing__"
-        for cls in sorted(self.records, key=lambda c: c.__qualname__):
+        for cls in self._all():
             for base in cls.__mro__[:-1]:
                 if is_library(base.__module__):
                     continue
@@ -76,15 +80,21 @@ class Classes:
                         return f"{base.__qualname__}.{name}"
         return None
 
-    def attribute(self, name: str) -> list[tuple[type, Any]]:
-        """What the records have under this name: "data" for a field, else the raw attribute."""
+    def attribute(self, name: str, only: frozenset[type] | None = None) -> list[tuple[type, Any]]:
+        """What records and shared objects have under this name: "data" for a field, else the raw attribute.
+
+        `only` are the classes to look at, if this is certain.
+        """
         found: list[tuple[type, Any]] = []
-        for cls in sorted(self.records, key=lambda c: c.__qualname__):
+        for cls in self._all() if only is None else sorted(only, key=lambda c: c.__qualname__):
             if name in fields_of(cls) or (issubclass(cls, enum.Enum) and name in ("name", "value")):
                 found.append((cls, "data"))
             elif (raw := inspect.getattr_static(cls, name, UNKNOWN)) is not UNKNOWN:
                 found.append((cls, raw))
         return found
+
+    def _all(self) -> list[type]:
+        return sorted(self.records | self.shared, key=lambda c: c.__qualname__)
 
     # -- the walk --------------------------------------------------------------------------------------------------
 
@@ -121,7 +131,9 @@ class Classes:
             self._values((*value.keys(), *value.values()))
         elif not isinstance(value, types.ModuleType):
             self._class(type(value))
-            if dataclasses.is_dataclass(value) and not isinstance(value, Process):
+            if isinstance(value, Shared):
+                self._values(value.__dict__.get(name) for name in value.__plait_fields__)
+            elif dataclasses.is_dataclass(value) and not isinstance(value, Process):
                 self._values(getattr(value, f.name, None) for f in dataclasses.fields(value))
             elif isinstance(value, enum.Enum):
                 self._value(value.value)
@@ -187,7 +199,7 @@ def held(value: Any) -> Iterator[type]:
         yield type(value)
     if isinstance(value, dict):
         value = (*value.keys(), *value.values())
-    elif dataclasses.is_dataclass(value) and not isinstance(value, Pid):
+    elif dataclasses.is_dataclass(value) and not isinstance(value, Pid | Shared):
         value = tuple(getattr(value, f.name, None) for f in dataclasses.fields(value))
     if isinstance(value, tuple | list | set | frozenset | collections.deque):
         for item in value:

@@ -7,6 +7,10 @@ analysis follows methods of the process and functions with source, for the concr
 
 An exception is observable. So an operation that may raise makes its operands relevant.
 
+The fields of shared objects are nodes, too. Which object a reference means is not followed: a node stands for the fields
+of this name of all objects of a class. If the class of a reference is not certain, an attribute may be a field of any
+shared class that has it.
+
 The analysis is a white list. Three laws make it sound:
 
 1. *Every callee is known.* `plait.ir` has lowered the code, and refuses what it does not understand. A call names a function
@@ -17,12 +21,16 @@ The analysis is a white list. Three laws make it sound:
    (`plait.check.source.classes`).
 3. *Variables hold data.* An iterator is used where it is made, so that no hidden position is a part of the state.
 
-Whatever breaks a law raises EscapeError, and then every field of the class is relevant.
+Whatever breaks a law raises EscapeError, and then every field of the class is relevant, and every shared field.
 """
 
 from __future__ import annotations
 
+import collections
+import inspect
 from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from plait.check.source import purity
@@ -30,9 +38,18 @@ from plait.check.source.classes import Classes
 from plait.ir.nodes import Function
 from plait.ir.program import Lowering
 from plait.ir.scope import Instance, Kind, exists
+from plait.kernel.pid import Pid
+from plait.model.clock import Clock
 from plait.model.message import Message
 from plait.model.process import Process
+from plait.model.shared import Shared
 from plait.model.system import System
+
+Owner = type[Process] | type[Shared]
+"""The class of a field: of a process, or of a shared object."""
+Field = tuple[Owner, str]
+References = dict[Field, frozenset[type[Shared]]]
+"""Fields that always hold a reference to a shared object, with the classes of these objects."""
 
 Node = tuple[Any, ...]
 """("field", class, name), ("var", flow, function, name), ("test" | "entry" | "result", …, label) or ("sink", …, label).
@@ -93,14 +110,18 @@ class Graph:
     """The dependence graph: for each node, the nodes that flow into it."""
 
     def __init__(
-        self, system: System, lowering: Lowering, classes: Classes, untyped: set[tuple[type[Process], str]]
+        self, system: System, lowering: Lowering, classes: Classes, untyped: set[Field], references: References
     ) -> None:
         self.lowering = lowering
         self.process_classes = tuple(dict.fromkeys(system.classes))
+        self.shared_fields = [(cls, name) for cls in shared_classes(system) for name in cls.__plait_fields__]
         self.classes, self.untyped = classes, untyped
         """The record classes of the model; fields that may hold values of other types than their annotations say."""
-        self.mistyped: set[tuple[type[Process], str]] = set()
+        self.mistyped: set[Field] = set()
         """Fields that turned out to be untyped."""
+        self.references = references
+        self.assigned: set[Field] = set()
+        """Fields that may get another value than at first."""
         self.relied: set[tuple[type[Message], str]] = set()
         """Fields of messages whose annotations the analysis trusts. The search checks them."""
         self.sources: dict[Node, dict[Node, None]] = {}
@@ -115,14 +136,31 @@ class Graph:
         """An observable effect may depend on these nodes. A `minor` effect is reported only if there is no other."""
         self.flow(sources, ("sink", minor, label))
 
-    def type_of(self, cls: type[Process], name: str) -> type | None:
+    def type_of(self, cls: Owner, name: str) -> type | None:
         """The builtin type of all values of a field, or None if there is no such type."""
         return None if (cls, name) in self.untyped else annotated(cls, name)
 
-    def typed(self, cls: type[Process], name: str, kind: type | None) -> None:
+    def typed(self, cls: Owner, name: str, kind: type | None) -> None:
         """A field gets a value of this type (None: unknown)."""
+        self.assigned.add((cls, name))
         if self.type_of(cls, name) is not kind:
             self.mistyped.add((cls, name))
+
+    def shared_nodes(self, name: str, owners: frozenset[type[Shared]] | None) -> frozenset[Node]:
+        """The fields of shared objects that an attribute may be: of objects of these classes, or of some value."""
+        return frozenset(
+            ("field", cls, field)
+            for cls, field in self.shared_fields
+            if field == name and (owners is None or cls in owners)
+        )
+
+    def shared_type(self, name: str, owners: frozenset[type[Shared]] | None) -> type | None:
+        """The builtin type of an attribute of such objects, or of some value, if only shared objects have it."""
+        shared = self.shared_nodes(name, owners)
+        if owners is None and (len(shared) < len(self.classes.attribute(name)) or name in _ATTRIBUTES):
+            return None
+        found = {self.type_of(cls, name) for _, cls, name in shared}
+        return found.pop() if len(found) == 1 else None
 
     def label(self, node: Node) -> str:
         """The text for a node."""
@@ -165,6 +203,7 @@ class Flow:
         """Message classes that may be sent; None is an unknown class."""
         self._parents: dict[Node, Node] = {}
         self._changes: list[tuple[frozenset[Node], frozenset[Node], str]] = []
+        self._references: list[tuple[frozenset[Node], str]] = []
         self._loops: list[tuple[Loop, list[frozenset[Node]]]] = []
         self._calls = 0
         self._written: set[Node] = set()
@@ -222,6 +261,10 @@ class Flow:
         """A value is changed in place. Values that share parts with it change too: `finish` finds them."""
         self._changes.append((alias, sources, place))
 
+    def refer(self, alias: frozenset[Node], place: str) -> None:
+        """A value is used as a reference to a shared object of the state."""
+        self._references.append((alias, place))
+
     def loop(self, items: Value, is_list: bool, place: str) -> Loop:
         """A loop over these items begins. `end` takes the result."""
         return Loop(items, is_list, place, len(self._changes), self._calls)
@@ -258,6 +301,9 @@ class Flow:
                     self.graph.flow(sources, node)
                     if node[0] == "field":
                         self._written.add(node)
+        for alias, place in self._references:
+            if any(GLOBAL in members.get(self._find(node), [node]) for node in alias):
+                raise EscapeError(f"{place} uses an object outside the state")
         for loop, aliases in self._loops:
             touched: frozenset[Node] = frozenset().union(*aliases)
             if loop.is_list:  # it never raises, and runs forever only if it adds to itself
@@ -268,6 +314,16 @@ class Flow:
                 what = f"the loop in {loop.place} changes what it iterates over, and may raise"
                 self.graph.sink(loop.items.deps, what, minor=True)
         return self._written
+
+
+_TYPES = (*purity.BUILTIN, range, slice, Pid, Clock, Fraction, Decimal, collections.deque, Message)
+_ATTRIBUTES = {n for t in _TYPES for n in dir(t) if not callable(inspect.getattr_static(t, n))}
+"""Attributes of other values than records and shared objects. Their methods need no care: as values, they have no use."""
+
+
+def shared_classes(system: System) -> tuple[type[Shared], ...]:
+    """The classes of shared objects."""
+    return tuple(dict.fromkeys(map(type, system.shared)))
 
 
 def annotated(cls: type, name: str) -> type | None:

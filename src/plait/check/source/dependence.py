@@ -5,10 +5,12 @@ send, an announcement, a choice, a spawned process, an assertion, an exception, 
 auxiliary if no sink can be reached from it. Proof: take two local states that differ only in such fields, and run one
 handler on both. By induction over the run, all values, tests and effects that lead to a sink are equal in both runs,
 because their inputs lead to the sink too. So the guards agree. The runs take the same observable branches and have the
-same effects. They end in states with equal relevant fields: Definition 1 of DBSS.
+same effects. They end in states with equal relevant fields: Definition 1 of DBSS. With shared state, a local state means
+the fields of a process and those of all shared objects: a handler reads and writes these, and no others.
 
 `plait.check.source.dataflow` builds the graph, one handler of one class at a time. The graph is an over-approximation:
-code that the analysis does not support makes all fields of the class relevant. The reason then names that code.
+code that the analysis does not support makes all fields of the class relevant, and all shared fields, which it may read
+and write. The reason then names that code.
 """
 
 from __future__ import annotations
@@ -25,7 +27,18 @@ from typing import Any, NamedTuple, cast
 from plait._native import Codec
 from plait.check.source import purity
 from plait.check.source.classes import Classes
-from plait.check.source.dataflow import EscapeError, Flow, Graph, Node, Value, annotated
+from plait.check.source.dataflow import (
+    EscapeError,
+    Field,
+    Flow,
+    Graph,
+    Node,
+    Owner,
+    References,
+    Value,
+    annotated,
+    shared_classes,
+)
 from plait.ir.definition import UNKNOWN, bindings, definition, static_value
 from plait.ir.program import Lowering
 from plait.ir.reason import NotLoweredError
@@ -35,10 +48,11 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Handler, Process
 from plait.model.properties import Property
+from plait.model.shared import Shared
 from plait.model.system import System
 from plait.model.view import ProcessView, view_class
 
-Reasons = dict[tuple[type[Process], str], tuple[str, ...]]
+Reasons = dict[Field, tuple[str, ...]]
 
 
 class Dependences(NamedTuple):
@@ -62,10 +76,17 @@ def dependences(system: System) -> Dependences:
     classes = Classes(system)
     untyped = _untyped_at_first(system)
     lowering = Lowering(system, Codec(Pid).encode, whole=True)
+    for shared in shared_classes(system):  # any function may get a reference to it
+        lowering.classes.number(shared)
     entries = {cls: [_entries(lowering, cls, h) for h in cls.__plait_handlers__] for cls in system.classes}
     lowering.complete()
-    while (graph := _graph(system, lowering, entries, classes, untyped)).mistyped - untyped:
+    references = _references_at_first(system)
+    while True:
+        graph = _graph(system, lowering, entries, classes, untyped, references)
+        if graph.mistyped <= untyped and not graph.assigned & references.keys():
+            break
         untyped |= graph.mistyped
+        references = {field: found for field, found in references.items() if field not in graph.assigned}
     for cls in graph.process_classes:
         for name in cls.__plait_clocks__:
             graph.sink([("field", cls, name)], "the tick reads it")
@@ -116,28 +137,38 @@ def _graph(
     lowering: Lowering,
     entries: dict[type[Process], list[Entries]],
     classes: Classes,
-    untyped: set[tuple[type[Process], str]],
+    untyped: set[Field],
+    references: References,
 ) -> Graph:
     """The dependences of all handlers, if these fields have values of several types."""
-    graph = Graph(system, lowering, classes, untyped)
+    graph = Graph(system, lowering, classes, untyped, references)
     special = classes.special()
+    hooks = filter(None, map(lowering.classes.self_objection, shared_classes(system)))
+    objection = f"operators on values may run {special}" if special is not None else next(hooks, None)
     for cls in graph.process_classes:
         try:
-            if special is not None:
-                raise EscapeError(f"operators on values may run {special}")
+            if objection is not None:
+                raise EscapeError(objection)
             for handler, functions in zip(cls.__plait_handlers__, entries[cls], strict=True):
                 _handler(graph, system, cls, handler, functions)
         except EscapeError as escape:
-            for name in cls.__plait_fields__:
-                graph.sink([("field", cls, name)], escape.reason)
+            fields: list[Field] = [*((cls, name) for name in cls.__plait_fields__), *graph.shared_fields]
+            for field in fields:
+                graph.sink([("field", *field)], escape.reason)
+            graph.mistyped |= set(graph.shared_fields)
+            graph.assigned |= set(fields)
             for spawned in system.classes[len(system.processes) :]:  # it may spawn them with any values
                 graph.mistyped |= {(spawned, name) for name in spawned.__plait_fields__}
     return graph
 
 
-def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
+def _untyped_at_first(system: System) -> set[Field]:
     """The fields whose first value, or default, does not have the type of the annotation."""
-    found = set()
+    found: set[Field] = set()
+    for shared in system.shared:
+        for name in shared.__plait_fields__:
+            if purity.plain_type(shared.__dict__[name]) is not annotated(type(shared), name):
+                found.add((type(shared), name))
     for cls, process in zip(system.classes, [*system.processes, *[None] * len(system.classes)], strict=False):
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             values = [] if process is None else [process.__dict__[field.name]]
@@ -149,6 +180,17 @@ def _untyped_at_first(system: System) -> set[tuple[type[Process], str]]:
             if settled or any(purity.plain_type(value) is not annotated(cls, field.name) for value in values):
                 found.add((cls, field.name))
     return found
+
+
+def _references_at_first(system: System) -> References:
+    """The fields that hold references to shared objects at first. Fields of spawned processes may get any values."""
+    found: dict[Field, set[Any]] = {}
+    spare = system.classes[len(system.processes) :]
+    for owner in (*system.processes, *system.shared):
+        for name in owner.__plait_fields__ if type(owner) not in spare else ():
+            found.setdefault((type(owner), name), set()).add(type(owner.__dict__[name]))
+    shared = set(shared_classes(system))
+    return {field: frozenset(classes) for field, classes in found.items() if classes <= shared}
 
 
 def _handler(graph: Graph, system: System, cls: type[Process], handler: Handler, functions: Entries) -> None:
@@ -192,17 +234,22 @@ def _reasons(graph: Graph, system: System) -> Reasons:
                     towards[source] = node
                     queue.append(source)
     reasons: Reasons = {}
-    for cls in dict.fromkeys(system.classes):
-        for name in cls.__plait_fields__:
-            chain: list[str] = []
-            step = towards.get(("field", cls, name))
-            while step is not None:
-                if step[0] != "result" or "<lambda>" not in graph.label(step):  # the label of the guard is enough
-                    chain.append(graph.label(step))
-                step = towards[step]
-            if chain:
-                reasons[cls, name] = tuple(dict.fromkeys(chain))
+    for cls, name in fields_of(system):
+        chain: list[str] = []
+        step = towards.get(("field", cls, name))
+        while step is not None:
+            if step[0] != "result" or "<lambda>" not in graph.label(step):  # the label of the guard is enough
+                chain.append(graph.label(step))
+            step = towards[step]
+        if chain:
+            reasons[cls, name] = tuple(dict.fromkeys(chain))
     return reasons
+
+
+def fields_of(system: System) -> list[Field]:
+    """The fields of all processes and shared objects, by class."""
+    owners: list[Owner] = [*dict.fromkeys(system.classes), *shared_classes(system)]
+    return [(cls, name) for cls in owners for name in cls.__plait_fields__]
 
 
 # -- properties --------------------------------------------------------------------------------------------------------
@@ -213,7 +260,7 @@ def _property(graph: Graph, system: System, prop: Property) -> None:
 
     A missed name cannot make a verdict wrong: reading an auxiliary field through the view is an error.
     """
-    fields = {(cls, name) for cls in system.classes for name in cls.__plait_fields__}
+    fields = fields_of(system)
     try:
         seen: set[Any] = set()
         read = dict(_names_read(system, prop.predicate, seen))
@@ -224,9 +271,9 @@ def _property(graph: Graph, system: System, prop: Property) -> None:
     except EscapeError as escape:
         graph.sink([("field", *f) for f in fields], f"property {prop.name}: {escape.reason}")
         return
-    for cls, name in fields:
+    for owner, name in fields:
         if name in read:
-            graph.sink([("field", cls, name)], f"property {prop.name} reads it ({read[name]})")
+            graph.sink([("field", owner, name)], f"property {prop.name} reads it ({read[name]})")
 
 
 def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
@@ -253,14 +300,14 @@ def _names_read(system: System, function: Any, seen: set[Any]) -> Iterator[tuple
             if inner.attr in ("format", "format_map"):
                 raise EscapeError(f"it calls {inner.attr}, which reads attributes")
             yield inner.attr, place
-            for cls in (*map(type, system.monitors), *system.classes):
+            for cls in (*map(type, system.monitors), *system.classes, *shared_classes(system)):
                 yield from _member(system, inspect.getattr_static(cls, inner.attr, None), seen)
         if isinstance(inner, ast.Name | ast.Attribute):
             yield from _referred(system, static_value(function, inner, local), seen)
 
 
 def _member(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str, str]]:
-    """The reads of a method, or of a property, of a process or a monitor."""
+    """The reads of a method, or of a property, of a process, a monitor or a shared object."""
     if isinstance(value, property):
         value = value.fget
     elif isinstance(value, staticmethod | classmethod):
@@ -286,7 +333,7 @@ def _referred(system: System, value: Any, seen: set[Any]) -> Iterator[tuple[str,
         if module.partition(".")[0] not in _HARMLESS and not _is_ours(module):
             yield from _names_read(system, value, seen)
     elif isinstance(value, type):
-        known = (Process, Message, Monitor, enum.Enum, BaseException)
+        known = (Process, Message, Monitor, Shared, enum.Enum, BaseException)
         if not issubclass(value, known) and module.partition(".")[0] not in _HARMLESS and not _is_ours(module):
             for method in value.__dict__.values():
                 if isinstance(method, types.FunctionType) and method.__code__.co_filename != "<string>":

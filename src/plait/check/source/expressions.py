@@ -138,11 +138,20 @@ class Expressions(TypeInference, abc.ABC):
             return base
         if self.is_clock(node.value):
             return Value(base.deps)
-        self.sink(base.deps, f".{node.name} may raise", node)
-        candidates = self.flow.graph.classes.attribute(node.name)
+        owners = self.owners(node.value, node.name)
+        if owners is None:
+            self.sink(base.deps, f".{node.name} may raise", node)
+        candidates = self.flow.graph.classes.attribute(node.name, owners)
         if not candidates and node.name not in ("role", "index", "real", "imag", "sender"):
             raise self.not_understood(node, f"no record has a field {node.name}")
-        result = base
+        shared = self.flow.graph.shared_nodes(node.name, owners)
+        # A reference is no part of what it refers to: only the field of the shared object may be changed.
+        which = frozenset(("which", self.flow.number, one) for one in shared)
+        result = Value(base.deps | shared, shared, base.deps | which)
+        if not shared or len(shared) < len(candidates):
+            result = result | base
+        else:
+            self.flow.refer(base.alias, self.place(node))
         for cls, found in candidates:
             if isinstance(found, property):
                 result = result | self.follow(self.lowering.classes.properties.get((cls, node.name)), [base], node)

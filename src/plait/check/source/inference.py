@@ -9,6 +9,7 @@ the search sees every message, and checks these types (`plait.check.reduce.relev
 from __future__ import annotations
 
 import collections
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from plait.check.source.dataflow import Flow, annotated, is_process
 from plait.ir import nodes
 from plait.ir.frame import walk
 from plait.ir.nodes import Expression
+from plait.ir.scope import Instance
+from plait.model.shared import Shared
 
 _SHAPES: dict[type, type] = {nodes.ListDisplay: list, nodes.ListComprehension: list, nodes.TupleDisplay: tuple}
 _SHAPES |= {nodes.SetDisplay: set, nodes.SetComprehension: set, nodes.DictDisplay: dict, nodes.DictComprehension: dict}
@@ -32,6 +35,12 @@ class TypeInference:
         self.tree = flow.graph.function(key[0])
         self.process = [slot for slot, kind in enumerate(flow.graph.kinds(key[0])) if is_process(kind)]
         """The parameters for the process."""
+        self.shared: dict[int, type[Shared]] = {
+            slot: kind.cls
+            for slot, kind in enumerate(flow.graph.kinds(key[0]))
+            if isinstance(kind, Instance) and issubclass(kind.cls, Shared)
+        }
+        """The parameters for shared objects, in their methods."""
         self.message: tuple[int, bool] | None = None
         """The parameter for the delivered message, and whether it is a tuple of messages."""
         self._bindings = collections.Counter(range(self.tree.parameters))
@@ -76,6 +85,8 @@ class TypeInference:
                 if found is not None:
                     self.flow.graph.relied.add((self.flow.message, name))
                 return found
+            case nodes.Attribute(of, name):
+                return self.flow.graph.shared_type(name, self.owners(of, name))
             case nodes.Constant():
                 kind = type(self.value_of(node))
                 return kind if kind in purity.BUILTIN else None
@@ -111,6 +122,28 @@ class TypeInference:
                 values = self._values.get(slot, [])
                 # Otherwise it is also a parameter, or bound in another way.
                 return self._common(values, seen | {slot}) if len(values) == self._bindings[slot] else None
+        return None
+
+    def owners(self, node: Expression, name: str) -> frozenset[type[Shared]] | None:
+        """The classes of shared objects that a value refers to, if it certainly refers to one with this field or method."""
+        found = self._referred(node)
+        if found is None or any(
+            inspect.getattr_static(cls, name, None) is None and name not in cls.__plait_fields__ for cls in found
+        ):
+            return None
+        return found
+
+    def _referred(self, node: Expression) -> frozenset[type[Shared]] | None:
+        match node:
+            case nodes.Local(slot) if slot in self.shared and self._bindings[slot] == 1:
+                return frozenset({self.shared[slot]})
+            case nodes.Local(slot) if len(self._values.get(slot, [])) == self._bindings[slot] == 1:
+                value = self._values[slot][0]
+                return None if value is None else self._referred(value)
+            case nodes.Attribute(of, name):
+                holders = frozenset({self.flow.cls}) if self.is_self(of) else self._referred(of)
+                some = [self.flow.graph.references.get((cls, name)) for cls in holders or ()]
+                return frozenset().union(*some) if some and None not in some else None  # type: ignore[arg-type]
         return None
 
     def _common(self, values: Sequence[Expression | None], seen: frozenset[int]) -> type | None:

@@ -160,12 +160,21 @@ class Body(Calls):
             case nodes.AttributeTarget(of, _) if self.is_clock(of):
                 self.change(self.expr(of), value.deps, target)
             case nodes.AttributeTarget(of, name):
-                base = self.expr(of)
-                # The target may be a class or a member of an enum, which is no part of the state.
-                self.sink(base.deps | value.deps, "setting an attribute may raise", target)
-                if {str(found) for _, found in self.flow.graph.classes.attribute(name)} != {"data"}:
+                base, owners = self.expr(of), self.owners(of, name)
+                shared = self.flow.graph.shared_nodes(name, owners)
+                candidates = self.flow.graph.classes.attribute(name, owners)
+                if {str(found) for _, found in candidates} != {"data"}:
                     raise self.not_understood(target, f"no record has a field {name}")
-                self._put(base, value, target)
+                for node in shared:
+                    self._share(node, base, value, source, target)
+                if shared and owners is None:
+                    self.sink(base.deps, "setting an attribute may raise", target)
+                if len(shared) == len(candidates):
+                    self.flow.refer(base.alias, self.place(target))
+                else:
+                    # The target may be a class or a member of an enum, which is no part of the state.
+                    self.sink(base.deps | value.deps, "setting an attribute may raise", target)
+                    self._put(base, value, target)
             case nodes.SubscriptTarget(of, at):
                 base, index = self.expr(of), self.expr(at)
                 if self.builtin(of) is not dict:
@@ -188,6 +197,14 @@ class Body(Calls):
         self.sink(value.deps, "unpacking may raise", target)
         for one in targets:
             self.assign(one, value.part(), None)
+
+    def _share(self, field: Node, base: Value, value: Value, source: Expression | None, target: Target) -> None:
+        """A field of some shared object gets a value."""
+        if self.deferred:
+            raise self.not_understood(target, "a shared field is set in a generator")
+        _, cls, name = field
+        self.flow.graph.typed(cls, name, self.builtin(source))
+        self.flow.store(field, value, base.deps | self.here())
 
     def _put(self, base: Value, value: Value, node: object) -> None:
         """A value is put into another value."""

@@ -15,10 +15,15 @@ from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
 from plait.model.system import Cell, System
 
-_HOLE = Pid("", 0)
+HOLE = Pid("", 0)
 """In place of the content of a cell that the question does not read (`rust/src/system/model.rs`)."""
-_LAST = 63
+LAST = 63
 """This bit of a set of cells stands for all cells from there on."""
+
+
+def cell_bit(cell: int) -> int:
+    """The bit of a cell in a set of cells."""
+    return 1 << min(cell, LAST)
 
 
 class UnseenError(BaseException):
@@ -57,7 +62,7 @@ class Cells:
     def note(self, cells: Iterable[int]) -> None:
         """These cells were read."""
         for cell in cells:
-            self.seen |= 1 << min(cell, _LAST)
+            self.seen |= cell_bit(cell)
 
     def noted_names(self) -> set[str]:
         """The cells that the code has read, by name."""
@@ -71,7 +76,7 @@ class Cells:
         self.noted.add(number)
         self.note([number])
         value = self.values[number]
-        if value == _HOLE:
+        if value == HOLE:
             raise UnseenError
         return value
 

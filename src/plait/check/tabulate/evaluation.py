@@ -21,6 +21,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.process import Process, Status
 from plait.model.properties import Property
+from plait.model.shared import Shared
 from plait.model.system import System
 from plait.model.view import View
 
@@ -36,7 +37,7 @@ Judgement = tuple[bool | None, list[Read]]
 class Evaluation:
     """Evaluates the properties of one System."""
 
-    auxiliary: Mapping[type[Process], frozenset[str]] = {}
+    auxiliary: Mapping[type[Process] | type[Shared], frozenset[str]] = {}
     """Fields that the engine never sees (`plait.check.reduce.relevance`)."""
 
     def __init__(self, system: System, recorder: Recorder | None = None) -> None:
