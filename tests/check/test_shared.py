@@ -183,6 +183,38 @@ class Walker(Process):
         self.store.other = self.at
 
 
+@pytest.mark.parametrize("native", ["off", "auto"])
+def test_a_guard_that_raises_does_so_whatever_the_other_fields_are(native: Any) -> None:
+    class Memory(Shared):
+        a: int = 0
+        b: int = 0
+
+    class Reader(Process):
+        memory: Memory
+        ran: bool = False
+
+        @action(when=lambda self: 1 // self.memory.a > 0)
+        def run(self) -> None:
+            self.ran = True
+
+        @action(when=lambda self: self.memory.b > 3)
+        def look(self) -> None: ...
+
+    class Writer(Process):
+        memory: Memory
+
+        @action(when=lambda self: self.memory.b < 3)
+        def write(self) -> None:
+            self.memory.b += 1
+
+    memory = Memory()
+    ran = reachable(lambda s: s[Reader][0].ran, name="ran")
+    system = System([Reader(memory=memory), Writer(memory=memory)], properties=[ran])
+    verdict = check(system, keep_going=True, native=native)
+    assert {p.name: p.status for p in verdict.properties} == {"ran": "violated", "no_exceptions": "violated"}
+    assert verdict.statistics.states == 4
+
+
 def test_a_step_is_tabulated_on_the_shared_fields_that_it_reads() -> None:
     def calls(ticks: int, steps: int) -> int:
         store = Store()

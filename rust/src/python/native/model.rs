@@ -48,6 +48,9 @@ pub struct NativeModel {
     left_to_python: SharedMap<(u16, LocalId), ()>,
     /// Guards that raised an exception: process, local state, handler, messages.
     raised: SharedMap<(u16, LocalId, u16, Vec<MessageId>), ()>,
+    /// In a system with cells: processes and handlers of which one of these is known for some contents of the cells. The
+    /// engine knows a guard by the cells that it reads, and may ask for the step with other contents of the others.
+    raising: SharedMap<(u16, u16), ()>,
     /// Classes of messages that were sent, and their receivers.
     sent: SharedMap<(Vec<u8>, u16), ()>,
     reasons: SharedMap<&'static str, ()>,
@@ -89,6 +92,7 @@ impl NativeModel {
             compared: AtomicU64::new(0),
             left_to_python: SharedMap::default(),
             raised: SharedMap::default(),
+            raising: SharedMap::default(),
             sent: SharedMap::default(),
             reasons: SharedMap::default(),
             forgets_orders: TestHooks::current().leaves_out("set orders"),
@@ -343,6 +347,9 @@ impl Model for NativeModel {
             }
             Err(bail) => {
                 self.left_to_python.insert((process as u16, local), ());
+                if let Some(handler) = only {
+                    self.raising.insert((process as u16, handler), ());
+                }
                 self.left_to(bail, |python| python.armed(process, local, only, read))
             }
         }
@@ -396,6 +403,7 @@ impl Model for NativeModel {
                     }
                     if group == Some(RAISED) {
                         self.raised.insert((process as u16, local, handler, vec![message]), ());
+                        self.raising.insert((process as u16, handler), ());
                     }
                     group
                 }
@@ -437,6 +445,7 @@ impl Model for NativeModel {
                     }
                     if found.is_none() {
                         self.raised.insert((process as u16, local, handler, set.clone()), ());
+                        self.raising.insert((process as u16, handler), ());
                     }
                     found
                 }
@@ -455,6 +464,7 @@ impl Model for NativeModel {
         read: &mut CellSet,
     ) -> Result<Vec<Outcome>> {
         let raised = match messages {
+            _ if self.python.shape().cells > 0 => self.raising.get(&(process as u16, handler)).is_some(),
             [] => self.left_to_python.get(&(process as u16, local)).is_some(),
             _ => self.raised.get(&(process as u16, local, handler, messages.to_vec())).is_some(),
         };

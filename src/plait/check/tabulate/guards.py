@@ -148,6 +148,8 @@ class Guards:
         self.raised: dict[tuple[int, int, bytes, tuple[Delivered, ...]], Failure] = {}
         """Guards (and sizes of quorums) that raised an exception: process, handler, local state, messages if there are any.
         The engine takes this for a step, which fails."""
+        self._raising: set[tuple[int, int]] = set()
+        """Per process and handler: whether one of its guards raised an exception."""
 
     def armed(self, index: int, local: bytes, only: int | None = None) -> list[Takes]:
         """Handlers that may run in this local state (of all, or of one)."""
@@ -169,8 +171,25 @@ class Guards:
                     most = handler.most(value)
                     found.append(Takes(number, value, most, handler.distinct, handler.accept is not None))
             if isinstance(value, Failure):
-                self.raised[index, number, local, ()] = value
+                self._raise(index, number, local, (), value)
         return found
+
+    def _raise(self, index: int, number: int, local: bytes, messages: tuple[Delivered, ...], failure: Failure) -> None:
+        self.raised[index, number, local, messages] = failure
+        self._raising.add((index, number))
+
+    def failure(self, index: int, number: int, local: bytes, messages: Sequence[Delivered]) -> Failure | None:
+        """The exception that the guard of a step raised, if it did.
+
+        The engine knows a guard by the cells that it reads. So it may not have asked it with these contents of the others.
+        """
+        key = (index, number, local, tuple(messages))
+        if key not in self.raised and self.model_codec.cells.all and (index, number) in self._raising:
+            self.armed(index, local, number)
+            self.guards(index, local, [(number, message) for message in messages])
+            if messages and self.handlers[index][number].accept is not None:
+                self.accepts(index, local, number, [messages])
+        return self.raised.get(key)
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here for every message: it returns false without reading the message."""
@@ -214,7 +233,7 @@ class Guards:
         for number, (sender, content) in questions:
             answer = self._guard(index, number, local, fields, sender, content)
             if isinstance(answer, Failure):
-                self.raised[index, number, local, ((sender, content),)] = answer
+                self._raise(index, number, local, ((sender, content),), answer)
             answers.append(answer)
         return answers
 
@@ -246,7 +265,7 @@ class Guards:
         for messages in sets:
             answer = self._holds(index, number, local, fields, tuple(messages), accept=True)
             if isinstance(answer, Failure):
-                self.raised[index, number, local, tuple(messages)] = answer
+                self._raise(index, number, local, tuple(messages), answer)
             answers.append(answer)
         return answers
 

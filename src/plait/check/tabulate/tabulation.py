@@ -182,7 +182,7 @@ class Tabulation(Evaluation, Asymmetry):
 
     def run(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> list[Outcome]:
         """Run a handler on every combination of its choices, and check that it is a function."""
-        failure = self._guards.raised.get((index, number, local, tuple(messages)))
+        failure = self._guards.failure(index, number, local, messages)
         if failure is not None:  # its guard raised an exception
             self._guards.again(index, number, local, messages)
             return [Outcome(self.model_codec.without_cells(index, local), [], [], [], [], [], failure)]
@@ -326,7 +326,7 @@ class Tabulation(Evaluation, Asymmetry):
 
     def guard_raised(self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]) -> bool:
         """Whether the guard of a step raised an exception. Then its handler does not run."""
-        return (index, number, local, tuple(messages)) in self._guards.raised
+        return self._guards.failure(index, number, local, messages) is not None
 
     def _noted(
         self, index: int, local: bytes, number: int, messages: Sequence[tuple[int, bytes]]
