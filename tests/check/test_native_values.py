@@ -1,26 +1,20 @@
-"""Values of Python's library and of derived classes: checks say the same natively and in CPython, and run natively.
-
-`tests/ir/random_library.py` writes random functions on these values. Here they are steps, guards and properties.
-"""
+"""Values of Python's library and of derived classes: checks say the same natively and in CPython, and run natively."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+import numbers
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plait import System, check
+from plait import Process, System, action, always, check, field
 from plait.model.loading.loader import load
-from tests.ir.against_cpython import restore
-from tests.ir.random_functions import module
-from tests.ir.random_library import LibraryWriter, value
-from tests.ir.values import Node
 from tests.support.library_models import MODELS, NATIVE
 from tests.support.natively import compare, share
-from tests.support.sourced import compiled
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "stock.py"
 WAYS: dict[str, dict[str, Any]] = {
@@ -51,50 +45,70 @@ def test_the_example() -> None:
     assert statistics.native_share > 0.99
 
 
-_ACTOR = """
-from plait import Process, System, action, always, durable
+@dataclass(frozen=True)
+class Shelf:
+    """Its methods have the names of methods of Python's classes."""
+
+    size: int = 2
+
+    def sort(self, key: int = 0) -> int:
+        return self.size + key
+
+    def total(self, by: int = 1, *, plus: int = 0) -> int:
+        return self.size * by + plus
+
+    def popitem(self, first: int = 0, last: int = 0) -> int:
+        return 10 * first + last
 
 
-class Actor(Process):
-{fields}
-    left: int = durable(2)
-    result: object = None
+class Shop(Process):
+    shelf: Shelf = Shelf()
+    number: int | Fraction = 0
 
-    @action(when=lambda self: self.left > 0 and len(function_1({tested})) > 0)
-    def act(self):
+    @action(when=lambda self: isinstance(self.number, numbers.Integral) and self.number < 40)
+    def fill(self) -> None:
+        self.number += self.shelf.sort(key=3) + self.shelf.total(2, plus=1) + self.shelf.popitem(last=1)
+        self.number += self.shelf.total() + self.shelf.sort()
+
+
+@always(each=Shop)
+def a_number(shop: Shop) -> bool:
+    return isinstance(shop.number, numbers.Number) and not isinstance(shop.number, Fraction | deque)
+
+
+def test_methods_and_classes_of_the_user_are_not_taken_for_those_of_python() -> None:
+    found = compare(lambda: System([Shop()], properties=[a_number]), keep_going=True)
+    assert found.verdict is not None
+    assert found.verdict.status == "holds"
+    assert found.verdict.statistics.states == 4  # 0, 15, 30, 45
+
+
+class Memory(Process):
+    seen: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    left: int = 2
+
+    @action(when=lambda self: self.left > 0 and self.seen[self.left] == 0)
+    def see(self) -> None:
         self.left -= 1
-        self.result = function_0({changed})
 
 
-@always(each=Actor)
-def fine(actor):
-    return function_2({seen})[0] != 1
-"""
-PLACES = ("changed", "tested", "seen")
+def test_a_guard_that_inserts_a_key_is_reported_natively_too() -> None:
+    found = compare(lambda: System([Memory()]))
+    assert found.error is not None
 
 
-def random_system(seed: int) -> Callable[[], System]:
-    """A process that calls random functions on its fields: one in a step, one in a guard, one in a property."""
-    source, kinds = module(seed, 3, LibraryWriter)
-    of = dict(zip(PLACES, kinds.values(), strict=True))
-    fields = [f"{place}{i}" for place in PLACES for i in range(len(of[place]))]
-    given = {
-        place: ", ".join(f"{'actor' if place == 'seen' else 'self'}.{place}{i}" for i in range(len(of[place])))
-        for place in PLACES
-    }
-    made = compiled(source + _ACTOR.format(fields="\n".join(f"    {name}: object" for name in fields), **given))
+class Order(Process):
+    counts: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int, {1: 1}))
+    numbers: frozenset[int] = frozenset({1, 2, 3})
+    first: int = 0
 
-    def make() -> System:
-        restore()
-        r = random.Random(seed)
-        values = {f"{place}{i}": value(kind, r) for place in PLACES for i, kind in enumerate(of[place])}
-        return System([made.Actor(**values), Node(), Node(), Node()], properties=[made.fine])
-
-    return make
+    @action(when=lambda self: self.first == 0)
+    def find(self) -> None:
+        if any(self.counts[number] for number in self.numbers):
+            self.first = len(self.counts)
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_random_systems(first: int) -> None:
-    for seed in range(first, first + 20):
-        compare(random_system(seed), keep_going=True)
+def test_the_order_of_a_set_decides_which_keys_a_defaultdict_gets() -> None:
+    """Natively, too, the order is found to matter, although the generator only reads."""
+    found = compare(lambda: System([Order()]))
+    assert found.error is not None

@@ -1,4 +1,4 @@
-"""Functions and methods of the standard library that the virtual machine knows."""
+"""Functions, methods and classes of the standard library that the virtual machine knows, and what derives from built-ins."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import bisect
 import builtins
 import collections
 import copy
+import dataclasses
+import enum
 import functools
 import heapq
 import itertools
@@ -32,10 +34,6 @@ NAMES |= {
 }
 NAMES[itertools.chain.from_iterable] = "itertools.chain.from_iterable"
 NAMES[dict.fromkeys] = "dict.fromkeys"
-COLLECTIONS: dict[Any, str] = {
-    getattr(collections, name): f"collections.{name}" for name in ("deque", "OrderedDict", "defaultdict", "Counter")
-}
-"""Classes of `collections`. Their calls are `CallBuiltin`; the first argument of `defaultdict` is the name of a class."""
 """What a call of this object is called in `CallBuiltin`."""
 
 _UNKNOWN: dict[types.ModuleType, str] = {
@@ -165,19 +163,6 @@ TYPES: dict[Any, str] = {
 }
 """Built-in types of values, by the names that `IsInstance` uses."""
 
-
-def library_class(value: Any) -> str | None:
-    """The name of a class of Python's library whose values the virtual machine has; None if it is something else.
-
-    >>> library_class(collections.deque), library_class(list)
-    ('collections.deque', None)
-    """
-    if not isinstance(value, type):
-        return None
-    fractions = sys.modules.get("fractions")  # importing it takes long
-    return "fractions.Fraction" if fractions and value is fractions.Fraction else COLLECTIONS.get(value)
-
-
 BINARY: dict[Any, str] = {
     operator.add: "+",
     operator.sub: "-",
@@ -216,3 +201,63 @@ def name_of(value: Any) -> str | None:
     if unbound and value.__objclass__ in TYPES and value.__name__ in METHODS:
         return f"{value.__objclass__.__name__}.{value.__name__}"
     return name
+
+
+# -- classes ----------------------------------------------------------------------------------------------------------
+
+COLLECTIONS: dict[Any, str] = {
+    getattr(collections, name): f"collections.{name}" for name in ("deque", "OrderedDict", "defaultdict", "Counter")
+}
+"""Classes of `collections`. Their calls are `CallBuiltin`; the first argument of `defaultdict` is the name of a class."""
+_BASES = (str, int, tuple)
+_MOST_FLAGS = 1 << 32
+
+
+def library_class(value: Any) -> str | None:
+    """The name of a class of Python's library whose values the virtual machine has; None if it is something else.
+
+    >>> library_class(collections.deque), library_class(list)
+    ('collections.deque', None)
+    """
+    if not isinstance(value, type):
+        return None
+    fractions = sys.modules.get("fractions")  # importing it takes long
+    return "fractions.Fraction" if fractions and value is fractions.Fraction else COLLECTIONS.get(value)
+
+
+def derived_from(cls: type) -> type | None:
+    """The one of `str`, `int` and `tuple` that a class derives from; None if it does not, or is a record or an enum."""
+    other = issubclass(cls, enum.Enum) or is_named_tuple(cls) or dataclasses.is_dataclass(cls)
+    if other or cls in (*_BASES, bool):
+        return None
+    return next((base for base in _BASES if issubclass(cls, base)), None)
+
+
+def is_named_tuple(cls: type) -> bool:
+    """Whether a class is a named tuple."""
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether the virtual machine has no such values: a decimal number, or a class that derives from `dict`."""
+    kind = type(value)
+    if isinstance(value, dict):
+        return kind is not dict and kind not in COLLECTIONS
+    return (kind.__module__, kind.__name__) == ("decimal", "Decimal")
+
+
+def is_special(cls: type) -> bool:
+    """Whether analyses do not know the methods and operators of a class: of Python's library, or derived from a built-in."""
+    return library_class(cls) is not None or issubclass(cls, enum.Flag) or derived_from(cls) is not None
+
+
+def flag_objection(cls: type[enum.Flag]) -> str | None:
+    """Why combinations of these flags cannot be lowered: unusual rules, or bits without a name."""
+    values = [member.value for member in cls.__members__.values()]
+    if cls._boundary_ is not enum.STRICT or not all(type(v) is int and 0 <= v < _MOST_FLAGS for v in values):  # type: ignore[attr-defined]
+        return f"{cls.__name__}, a flag with special rules"
+    single, every = 0, 0
+    for value in values:
+        single |= value if value.bit_count() == 1 else 0
+        every |= value
+    return None if single == every else f"{cls.__name__}, a flag with bits that have no name"

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plait.ir import builtins, nodes
-from plait.ir.classes import derived_from
+from plait.ir.builtins import derived_from, library_class
 from plait.ir.definition import UNKNOWN, value_of
 from plait.ir.effects import Effects
 from plait.ir.frame import is_builtin, is_code, is_typing, members, unwrapped
@@ -306,7 +306,7 @@ class Calls(Effects):
             return self.call(callee, [], node)  # refused there
         if self.lowering.whole and isinstance(callee, type | types.BuiltinFunctionType) and callee in builtins.UNKNOWN:
             return self._builtin(builtins.UNKNOWN[callee], node)
-        of_library = None if self.lowering.whole else builtins.library_class(callee)
+        of_library = None if self.lowering.whole else library_class(callee)
         if of_library is not None:
             return self._library_class(of_library, node)
         name = builtins.name_of(callee)

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from plait.ir import nodes
-from plait.ir.builtins import COLLECTIONS, library_class
+from plait.ir.builtins import COLLECTIONS, derived_from, flag_objection, is_foreign, is_named_tuple, is_special
 from plait.ir.frame import NO_CONTENT, is_code, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
@@ -93,44 +93,12 @@ _FACTORIES: dict[type, Expression] = {
 }
 _FACTORIES |= {f: nodes.CallBuiltin(f.__name__, [], {}) for f in (set, frozenset, int, str, bool, float)}
 _FACTORIES |= {f: nodes.CallBuiltin(name, [], {}) for f, name in COLLECTIONS.items() if f is not defaultdict}
-_BASES = (str, int, tuple)
-_MOST_FLAGS = 1 << 32
 
 
 def is_values(cls: type) -> bool:
     """Whether a class has values: an enum, a named tuple, a dataclass, a message, a class that derives from a built-in."""
-    known = issubclass(cls, enum.Enum) or _is_named_tuple(cls) or dataclasses.is_dataclass(cls)
+    known = issubclass(cls, enum.Enum) or is_named_tuple(cls) or dataclasses.is_dataclass(cls)
     return known or derived_from(cls) is not None
-
-
-def derived_from(cls: type) -> type | None:
-    """The one of `str`, `int` and `tuple` that a class derives from; None if it does not, or is a record or an enum."""
-    if (
-        cls in _BASES
-        or cls is bool
-        or issubclass(cls, enum.Enum)
-        or _is_named_tuple(cls)
-        or dataclasses.is_dataclass(cls)
-    ):
-        return None
-    return next((base for base in _BASES if issubclass(cls, base)), None)
-
-
-def _is_named_tuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields")
-
-
-def _is_foreign(value: Any) -> bool:
-    """Whether the virtual machine has no such values: a decimal number, or a class that derives from `dict`."""
-    kind = type(value)
-    if isinstance(value, dict):
-        return kind is not dict and kind not in COLLECTIONS
-    return (kind.__module__, kind.__name__) == ("decimal", "Decimal")
-
-
-def _is_special(cls: type) -> bool:
-    """Whether analyses do not know the methods and operators of a class: of Python's library, or derived from a built-in."""
-    return library_class(cls) is not None or issubclass(cls, enum.Flag) or derived_from(cls) is not None
 
 
 def _is_generated(value: Any) -> bool:
@@ -169,18 +137,6 @@ def attribute_hook(cls: type, fields: Iterable[str]) -> str | None:
         if hasattr(type(found), "__get__") or hasattr(type(found), "__set__"):
             return f"{cls.__name__}.{name}, a descriptor"
     return None
-
-
-def _flag_objection(cls: type[enum.Flag]) -> str | None:
-    """Why combinations of these flags cannot be lowered: unusual rules, or bits without a name."""
-    values = [member.value for member in cls.__members__.values()]
-    if cls._boundary_ is not enum.STRICT or not all(type(v) is int and 0 <= v < _MOST_FLAGS for v in values):  # type: ignore[attr-defined]
-        return f"{cls.__name__}, a flag with special rules"
-    single, every = 0, 0
-    for value in values:
-        single |= value if value.bit_count() == 1 else 0
-        every |= value
-    return None if single == every else f"{cls.__name__}, a flag with bits that have no name"
 
 
 def _receiver(cls: type) -> Kind:
@@ -224,7 +180,7 @@ class Classes:
         if found is None:
             if issubclass(cls, Process | Monitor | Shared):
                 found = cls.__plait_fields__
-            elif _is_named_tuple(cls):
+            elif is_named_tuple(cls):
                 found = tuple(cls._fields)  # type: ignore[attr-defined]
             elif dataclasses.is_dataclass(cls):
                 found = tuple(f.name for f in dataclasses.fields(cls))
@@ -259,7 +215,7 @@ class Classes:
             return f"{name} as a value"
         if type(cls) not in (type, abc.ABCMeta, enum.EnumType) or not is_values(cls) or cls is Message:
             return f"{name}(…)"
-        if self.lowering.whole and _is_special(cls):
+        if self.lowering.whole and is_special(cls):
             return f"{name}(…)"
         base = derived_from(cls)
         special = special_method(cls) if base is None else special_method(cls, harmless=_OF_CLASSES)
@@ -268,14 +224,14 @@ class Classes:
         if base is not None:
             replaced = [key for key in self.members(cls) if hasattr(base, key)]
             return f"{name}.{replaced[0]}, which replaces a method of {base.__name__}" if replaced else None
-        hook = None if _is_named_tuple(cls) else attribute_hook(cls, self.fields(cls))
+        hook = None if is_named_tuple(cls) else attribute_hook(cls, self.fields(cls))
         if hook is not None:
             return hook
         if issubclass(cls, enum.Enum):
             if cls._member_type_ is not object:  # type: ignore[attr-defined]
                 return f"{name}, an enum that is also another type"
-            return _flag_objection(cls) if issubclass(cls, enum.Flag) else None
-        if _is_named_tuple(cls):
+            return flag_objection(cls) if issubclass(cls, enum.Flag) else None
+        if is_named_tuple(cls):
             return None
         return self._record_objection(cls)
 
@@ -298,7 +254,7 @@ class Classes:
             return f"the shared object {value!r}, which no field of the process holds"
         found: str | None = None
         parts: Iterable[Any] = ()
-        if _is_foreign(value) or (self.lowering.whole and _is_special(type(value))):
+        if is_foreign(value) or (self.lowering.whole and is_special(type(value))):
             return f"a value of type {type(value).__name__}"
         if isinstance(value, enum.Enum) or derived_from(type(value)) is not None:
             found = self._add(type(value))
@@ -339,7 +295,7 @@ class Classes:
 
     def parameters(self, cls: type) -> Parameters:
         """The parameters of the constructor."""
-        if _is_named_tuple(cls):
+        if is_named_tuple(cls):
             names = self.fields(cls)
             defaults = cls._field_defaults  # type: ignore[attr-defined]
             return Parameters(names, frozenset(names), tuple(n for n in names if n not in defaults))
@@ -354,7 +310,7 @@ class Classes:
         names = list(self.fields(cls))
         if not set(given) <= set(names):
             raise frame.refused(node, f"arguments of {cls.__name__}(…)")
-        if _is_named_tuple(cls):
+        if is_named_tuple(cls):
             defaults = cls._field_defaults  # type: ignore[attr-defined]
             return [given[n] if n in given else frame.constant(defaults[n], node) for n in names]
         found: list[Expression] = []
@@ -493,7 +449,7 @@ class Classes:
         encode = self.lowering.encode
         fields: list[str] = list(self.fields(cls))
         values: list[bytes] = []
-        kind: nodes.ClassKind = "record"
+        kind: Any = "record"
         mutable, equal, ordered = False, True, False
         if issubclass(cls, enum.Enum):
             flag = issubclass(cls, enum.Flag)
@@ -508,7 +464,7 @@ class Classes:
         elif issubclass(cls, Process | Monitor | Shared):
             kind = "process" if issubclass(cls, Process) else "monitor" if issubclass(cls, Monitor) else "shared"
             mutable, equal = True, False
-        elif _is_named_tuple(cls):
+        elif is_named_tuple(cls):
             kind, ordered = "tuple", True
         elif derived_from(cls) is not None:
             kind, ordered = "derived", True

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from plait.ir import builtins, nodes
+from plait.ir.builtins import COLLECTIONS, library_class
 from plait.ir.classes import special_method
 from plait.ir.definition import UNKNOWN
 from plait.ir.expressions import Expressions
@@ -162,13 +163,17 @@ class Effects(Expressions):
         for cls in classes:
             if cls in builtins.TYPES:
                 known.append(builtins.TYPES[cls])
-            elif (name := builtins.library_class(cls)) is not None:
+            elif (name := library_class(cls)) is not None:
                 known.append(name)
             elif cls is Pid:
                 known.append("Pid")
-            elif any(issubclass(kind, cls) for kind in (*builtins.TYPES, *builtins.COLLECTIONS)):
-                raise self.refused(node, f"isinstance(…, {cls.__name__})")  # as `numbers.Number`
-            elif cls is object or cls.__module__ == "collections.abc" or type(cls) not in _PLAIN or not is_code(cls):
+            elif (
+                cls is object
+                or cls.__module__ == "collections.abc"
+                or type(cls) not in _PLAIN
+                or not is_code(cls)
+                or any(issubclass(kind, cls) for kind in (*builtins.TYPES, *COLLECTIONS))
+            ):
                 raise self.refused(node, f"isinstance(…, {cls.__name__})")
             else:
                 numbers.append(self.lowering.classes.number(cls))

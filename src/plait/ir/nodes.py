@@ -206,9 +206,8 @@ class JoinedString(Node, frozen=True):
 
 
 class Lambda(Node, frozen=True):
-    """A function inside a function: a lambda, or a nested `def` (then the body has statements). It uses the frame of the
-    function around it: `parameters` are slots of that frame, and so are the variables that it captures. Lowering refuses
-    one that is recursive, or that may be called after the frame is gone."""
+    """A function inside a function: a lambda, or a nested `def` (then the body has statements). It uses the frame around it:
+    `parameters` and the variables that it captures are slots there. Lowering refuses one that recurs or outlives it."""
 
     parameters: list[int]
     defaults: list[Expression]
@@ -254,9 +253,8 @@ class CallMethod(Node, frozen=True):
 
 
 class CallBuiltin(Node, frozen=True):
-    """The call of a built-in function or of a library function that the virtual machine knows: `len`, `sorted`, `range`,
-    `itertools.combinations`, `functools.reduce`, `collections.Counter` and so on (`builtins.py` has the list). The name
-    is qualified if the function is not in `builtins`."""
+    """The call of a function or class that the virtual machine knows (`builtins.py` has the list): `len`, `range`,
+    `itertools.combinations`, `collections.Counter` and so on. The name is qualified if it is not in `builtins`."""
 
     name: str
     arguments: list[Expression]
@@ -272,8 +270,7 @@ class IsInstance(Node, frozen=True):
 
 
 class Construct(Node, frozen=True):
-    """An instance of a class of the program (a record, a named tuple, a message), with a value for each field in order; of
-    a class that derives from `str`, `int` or `tuple`, with one such value; of a flag, with its number."""
+    """An instance of a class of the program, with a value for each field in order. A flag or a derived class has one."""
 
     class_: int
     fields: list[Expression]
@@ -504,17 +501,13 @@ class Function(msgspec.Struct, frozen=True):
     body: list[Statement]
 
 
-ClassKind = Literal["enum", "flag", "tuple", "derived", "record", "message", "process", "monitor", "shared"]
-
-
 class Class(msgspec.Struct, frozen=True):
     """A class of values, processes, monitors or shared objects."""
 
     name: str
     """As the codec writes it: module and qualified name."""
-    kind: ClassKind
-    """`flag` is an enum whose members can be combined, `tuple` a named tuple, `derived` another class that derives from
-    `str`, `int` or `tuple`, `record` a dataclass."""
+    kind: Literal["enum", "flag", "tuple", "derived", "record", "message", "process", "monitor", "shared"]
+    """`tuple` is a named tuple, `derived` another class that derives from a built-in one, `record` a dataclass."""
     fields: list[str]
     """In the order of the canonical bytes; for an enum, the names of its members."""
     values: list[bytes]
@@ -598,8 +591,7 @@ class Program(msgspec.Struct, frozen=True):
     shared: list[tuple[int, str, int]] = []
     """For each shared object its class and its id. In steps and guards, their fields follow those of the process."""
     inserts: bool = False
-    """Whether values may be a `defaultdict`, so that a subscript may insert a key. Otherwise the virtual machine bails on
-    one."""
+    """Whether there may be a `defaultdict`, so that a subscript may insert a key. Else the virtual machine bails on one."""
 
 
 def encoded(program: Program) -> bytes:

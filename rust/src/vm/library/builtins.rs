@@ -36,9 +36,8 @@ pub struct Options {
     pub strict: Option<Value>,
     pub repeat: Option<Value>,
     pub initial: Option<Value>,
-    pub maxlen: Option<Value>,
-    pub last: Option<Value>,
-    pub n: Option<Value>,
+    /// `maxlen`, `last` or `n`.
+    pub only: Option<Value>,
     /// No argument has effects, so that the order of evaluation cannot matter.
     pub pure: bool,
 }
@@ -137,9 +136,7 @@ impl<'a> Run<'a> {
             strict: value(&keywords.strict)?,
             repeat: value(&keywords.repeat)?,
             initial: value(&keywords.initial)?,
-            maxlen: value(&keywords.maxlen)?,
-            last: value(&keywords.last)?,
-            n: value(&keywords.n)?,
+            only: value(&keywords.only)?,
             pure: false,
         })
     }
@@ -318,7 +315,7 @@ impl<'a> Run<'a> {
 
     fn library_collection(&mut self, builtin: Builtin, sources: &[Source<'a>], options: &Options) -> Answer<Value> {
         use Builtin as B;
-        let longest = match (builtin, sources, &options.maxlen) {
+        let longest = match (builtin, sources, &options.only) {
             (B::Deque, [_, Source::Value(longest)], None) | (B::Deque, [] | [_], Some(longest)) => longest.clone(),
             (B::Deque, [] | [_], None) => Value::None,
             (B::Deque, ..) | (_, _, Some(_)) => return Err(ARGUMENTS),
@@ -393,8 +390,8 @@ impl<'a> Run<'a> {
 }
 
 pub fn has_options(options: &Options) -> bool {
-    let Options { key, reverse, default, start, strict, repeat, initial, maxlen, last, n, pure: _ } = options;
-    [key, reverse, default, start, strict, repeat, initial, maxlen, last, n].iter().any(|option| option.is_some())
+    let Options { key, reverse, default, start, strict, repeat, initial, only, pure: _ } = options;
+    [key, reverse, default, start, strict, repeat, initial, only].iter().any(|option| option.is_some())
 }
 
 /// The arguments, if none is an iterator.

@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
                 total
             }
             (M::MostCommon, _) => {
-                let most = match (arguments, &options.n) {
+                let most = match (arguments, &options.only) {
                     ([], None) => &Value::None,
                     ([Source::Value(most)], None) | ([], Some(most)) => most,
                     _ => return Err(ARGUMENTS),
@@ -179,7 +179,7 @@ fn ordered_method(
         (Method::MoveToEnd, [Source::Value(key), rest @ ..]) => (rest, Some(key)),
         _ => return Ok(None),
     };
-    let last = match (rest, &options.last) {
+    let last = match (rest, &options.only) {
         ([], None) => true,
         ([Source::Value(last)], None) | ([], Some(last)) => last.truth(),
         _ => return Err(ARGUMENTS),

@@ -329,9 +329,7 @@ impl Loader {
                 "strict" => found.strict = value,
                 "repeat" => found.repeat = value,
                 "initial" => found.initial = value,
-                "maxlen" => found.maxlen = value,
-                "last" => found.last = value,
-                "n" => found.n = value,
+                "maxlen" | "last" | "n" => found.only = value,
                 _ => return Ok(None),
             }
         }

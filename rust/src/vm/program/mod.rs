@@ -162,9 +162,8 @@ pub struct Keywords {
     pub strict: Option<Expression>,
     pub repeat: Option<Expression>,
     pub initial: Option<Expression>,
-    pub maxlen: Option<Expression>,
-    pub last: Option<Expression>,
-    pub n: Option<Expression>,
+    /// The one keyword of `deque`, `popitem`, `move_to_end` or `most_common`.
+    pub only: Option<Expression>,
 }
 
 pub struct MethodCall {

@@ -156,8 +156,7 @@ impl Known<'_> {
                     && self.all(&call.arguments)
                     && some(&call.keywords.key)
                     && some(&call.keywords.reverse)
-                    && some(&call.keywords.last)
-                    && some(&call.keywords.n)
+                    && some(&call.keywords.only)
             }
             E::CallBuiltin(call) => self.all(&call.arguments) && self.keywords(call),
             E::IsInstance(parts) => self.expression(&parts.0),
@@ -170,7 +169,7 @@ impl Known<'_> {
 
     fn keywords(&self, call: &BuiltinCall) -> bool {
         let k = &call.keywords;
-        [&k.key, &k.reverse, &k.default, &k.start, &k.strict, &k.repeat, &k.initial, &k.maxlen]
+        [&k.key, &k.reverse, &k.default, &k.start, &k.strict, &k.repeat, &k.initial, &k.only]
             .into_iter()
             .flatten()
             .all(|value| self.expression(value))
@@ -298,10 +297,7 @@ impl Known<'_> {
                 self.mark(&mut call.value);
                 call.arguments.iter_mut().for_each(|item| self.mark(item));
                 let k = &mut call.keywords;
-                [&mut k.key, &mut k.reverse, &mut k.last, &mut k.n]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|value| self.mark(value));
+                [&mut k.key, &mut k.reverse, &mut k.only].into_iter().flatten().for_each(|value| self.mark(value));
             }
             E::CallBuiltin(call) => {
                 call.pure = self.all(&call.arguments) && self.keywords(call);
@@ -315,7 +311,7 @@ impl Known<'_> {
                     &mut k.strict,
                     &mut k.repeat,
                     &mut k.initial,
-                    &mut k.maxlen,
+                    &mut k.only,
                 ]
                 .into_iter()
                 .flatten()
