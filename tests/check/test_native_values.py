@@ -112,3 +112,41 @@ def test_the_order_of_a_set_decides_which_keys_a_defaultdict_gets() -> None:
     """Natively, too, the order is found to matter, although the generator only reads."""
     found = compare(lambda: System([Order()]))
     assert found.error is not None
+
+
+class Text(str):
+    __hash__ = None  # type: ignore[assignment]
+
+
+WAITING: deque[int] = deque([1])
+KNOWN: defaultdict[int, int] = defaultdict(int, {1: 1})
+
+
+def push(number: int) -> None:
+    WAITING.appendleft(number)
+
+
+class Odd(Process):
+    text: Text = field(default_factory=lambda: Text("a"))
+    number: int = 0
+    table: defaultdict[int, int] = field(default_factory=lambda: KNOWN.copy())
+
+    @action(when=lambda self: self.number == 0)
+    def count(self) -> None:
+        self.number += len(WAITING)
+
+    @action(when=lambda self: self.number == 1)
+    def look(self) -> None:
+        self.number += KNOWN[1] + self.table[7]
+
+    @action(when=lambda self: self.number == 2)
+    def put(self) -> None:
+        self.number = len({self.text: 1})
+
+
+def test_what_may_change_and_what_cannot_be_hashed_is_left_to_cpython() -> None:
+    found = compare(lambda: System([Odd()]))
+    assert found.verdict is not None
+    assert found.verdict.property == "no_exceptions"
+    native, functions = share(found)
+    assert functions - native == 2  # `count` and `look` use what changes

@@ -222,6 +222,8 @@ class Classes:
         if special is not None:
             return f"{name}, which defines {special}"
         if base is not None:
+            if cls.__hash__ is None:
+                return f"{name}, which cannot be hashed"
             replaced = [key for key in self.members(cls) if hasattr(base, key)]
             return f"{name}.{replaced[0]}, which replaces a method of {base.__name__}" if replaced else None
         hook = None if is_named_tuple(cls) else attribute_hook(cls, self.fields(cls))
@@ -247,7 +249,7 @@ class Classes:
         return None
 
     def meet(self, value: Any, depth: int = 0) -> str | None:
-        """Put the classes of the objects in a value into the table. Returns why one of them cannot be lowered."""
+        """Put the classes of the objects in a value into the table. Returns why the value cannot be a constant."""
         if depth > _DEEPEST:  # no state can hold it
             return "a value that is nested too deeply"
         if isinstance(value, Shared):
@@ -263,6 +265,9 @@ class Classes:
             found = self._add(type(value)) if hasattr(value, "_fields") else None
             parts = value
         elif isinstance(value, dict):
+            if isinstance(value, defaultdict):
+                self.lowering.inserts = True
+                found = "a defaultdict that is a constant, which a subscript may change"
             parts = itertools.chain(value, value.values())
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             found = self._add(type(value))
@@ -397,10 +402,11 @@ class Classes:
                 self.properties[cls, name] = self.lowering.variant(getter, supplied, None, None)
         elif not is_code(value) and not hasattr(type(value), "__get__"):
             try:
-                self._constants[cls, name] = self.lowering.encode(value)
+                content = self.lowering.encode(value)
             except NO_CONTENT:
                 return
-            self.meet(value)
+            if self.meet(value) is None:
+                self._constants[cls, name] = content
 
     def _method(self, cls: type, shape: tuple[str, int, tuple[str, ...]], called: str, value: Any) -> None:
         if (cls, shape) in self._asked:

@@ -8,6 +8,7 @@ import enum
 import functools
 import types
 import typing
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +184,7 @@ class Frame:
             raise self.refused(node, f"the name {name}")
         if self.source is not None and name in self.source.rebound:
             raise self.refused(node, f"{name}, which a function reassigns")
-        if isinstance(value, list | dict | set) and self.source is not None and name in self.source.changed:
+        if isinstance(value, list | dict | set | deque) and self.source is not None and name in self.source.changed:
             raise self.refused(node, f"{name}, which a function changes")
         return value
 
