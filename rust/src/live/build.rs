@@ -296,7 +296,7 @@ impl<'v, 't> Worker<'v, 't> {
     /// The processes whose transitions are enough in a state.
     fn processes(&mut self, round: &Builder, id: usize) -> Result<u64> {
         let Some(stubborn) = &mut self.stubborn else { return Ok(ALL) };
-        let processes = stubborn.processes(self.view.tables, &self.state)?;
+        let processes = stubborn.processes(self.view, &self.state)?;
         if processes == ALL {
             return Ok(ALL);
         }

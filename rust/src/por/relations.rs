@@ -31,6 +31,9 @@ pub struct Rules {
     pub proviso: bool,
     pub bounds: bool,
     pub cells: bool,
+    pub time: bool,
+    /// An urgent step that is blocked does not count.
+    pub blocked: bool,
     /// For properties of whole runs: a set with a visible class that is enabled is no reduction (instead of rule 4).
     pub strict: bool,
 }
@@ -46,6 +49,8 @@ impl Rules {
             proviso: keeps("proviso"),
             bounds: keeps("bounds"),
             cells: keeps("cells"),
+            time: keeps("time"),
+            blocked: keeps("blocked"),
             strict: false,
         }
     }
@@ -183,7 +188,8 @@ impl Relations {
             bounding,
             read_sets,
             version: known.version,
-            cyclic: !known.acyclic(),
+            // A tick changes local states, and is no effect that is known.
+            cyclic: !known.acyclic() || shape.time.is_some(),
             classes,
         })
     }

@@ -16,6 +16,7 @@
 //!    chooses among sets (*sets*).
 //! 4. If an enabled class in T is visible, T has all visible classes (*visibility*).
 //! 5. No enabled class in T changes what the bound of the search reads, if it has one (*bounds*).
+//! 6. In a model with clocks, T has an urgent step that is possible (*time*): then no tick can happen before a step of T.
 
 use crate::por::class_set::ClassSet;
 use crate::por::classes::Class;
@@ -24,6 +25,7 @@ use crate::por::relations::{Need, Relations, Seeds, Situation};
 use crate::system::hash;
 use crate::system::model::{Result, Shape};
 use crate::system::situated::Situated;
+use crate::system::successors::View;
 use crate::system::tables::{NodeId, Tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -44,12 +46,14 @@ pub struct Stubborn {
     /// By the situations of a state's nodes, and which budgets are left.
     known: FxHashMap<u64, u64>,
     processes: usize,
+    is_timed: bool,
     budgets: std::ops::Range<usize>,
 }
 
 impl Stubborn {
     pub fn new(relations: Arc<Relations>, shape: &Shape) -> Stubborn {
         Stubborn {
+            is_timed: shape.time.is_some() && relations.rules.time,
             relations,
             situations: Vec::new(),
             ids: FxHashMap::default(),
@@ -71,8 +75,18 @@ impl Stubborn {
     /// States whose nodes are in the same situations have the same answer. They are recognised by a sum of 64-bit hashes,
     /// as states are by their fingerprints, and with the same small probability of a mistake.
     #[inline]
-    pub fn processes(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
+    pub fn processes(&mut self, view: &mut View, state: &[u32]) -> Result<u64> {
+        let tables = view.tables;
         let mut key = 0u64;
+        let urgent = if self.is_timed { view.urgent(state, self.relations.rules.blocked)? } else { ALL };
+        if urgent == 0 {
+            return Ok(ALL);
+        }
+        if self.is_timed {
+            let (low, high) = (urgent as u32, (urgent >> 32) as u32);
+            let beyond = self.budgets.len();
+            key = hash::budget(beyond, low).wrapping_add(hash::budget(beyond + 1, high));
+        }
         for process in 0..self.processes {
             let node = self.situated.node(tables, state, process)?;
             key = key.wrapping_add(match self.of_node.get(node as usize) {
@@ -86,7 +100,7 @@ impl Stubborn {
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let found = self.find(tables, state)?;
+        let found = self.find(tables, state, urgent)?;
         self.known.insert(key, found);
         Ok(found)
     }
@@ -111,7 +125,7 @@ impl Stubborn {
 
     /// The stubborn set of a state all of whose nodes were met.
     #[cold]
-    fn find(&mut self, tables: &Tables, state: &[u32]) -> Result<u64> {
+    fn find(&mut self, tables: &Tables, state: &[u32], urgent: u64) -> Result<u64> {
         let nodes = (0..self.processes).map(|process| self.situated.node(tables, state, process));
         let nodes: Vec<NodeId> = nodes.collect::<Result<_>>()?;
         let situation = |&node: &u32| &self.situations[self.of_node[node as usize].0 as usize];
@@ -121,7 +135,8 @@ impl Stubborn {
         let enabled = situations.iter().fold(ClassSet::default(), |set, situation| set.with(situation.enabled));
         let here = Here { relations: &self.relations, situations, enabled, left };
         let mut seeds: Vec<(u32, usize)> = (0..self.processes)
-            .filter(|&process| here.situations[process].steps)
+            // By rule 2, a set has all transitions of the process that it is closed from, hence its urgent step (rule 6).
+            .filter(|&process| here.situations[process].steps && urgent >> (process % 64) & 1 == 1)
             .map(|process| (here.rank(process), process))
             .collect();
         seeds.sort_unstable();

@@ -440,8 +440,9 @@ impl Engine {
     fn stubborn(&self, py: Python, state: Vec<u32>) -> PyResult<Vec<usize>> {
         let shape = self.model.shape();
         let relations = self.last.as_ref().and_then(|control| control.relations());
-        let chosen = relations
-            .map_or(Ok(ALL), |relations| py.detach(|| Stubborn::new(relations, shape).processes(&self.tables, &state)));
+        let chosen = relations.map_or(Ok(ALL), |relations| {
+            py.detach(|| Stubborn::new(relations, shape).processes(&mut View::new(&self.tables), &state))
+        });
         let chosen = chosen.map_err(raised)?;
         Ok((0..shape.movers()).filter(|process| chosen >> (process % 64) & 1 == 1).collect())
     }

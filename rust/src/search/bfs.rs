@@ -169,7 +169,7 @@ impl Worker<'_> {
         for (index, entry) in chunk.chunks_exact(layer.width).enumerate() {
             let (state, fingerprint) = parts(entry);
             let processes = match &mut self.stubborn {
-                Some(stubborn) => stubborn.processes(self.view.tables, state)?,
+                Some(stubborn) => stubborn.processes(&mut self.view, state)?,
                 None => ALL,
             };
             let mut summary = self.push_successors(index, state, fingerprint, processes)?;

@@ -325,7 +325,7 @@ impl<'t, 'c> Worker<'t, 'c> {
         }
         let state = &self.states[top..];
         let mut processes = match &mut self.stubborn {
-            Some(stubborn) => stubborn.processes(self.view.tables, state)?,
+            Some(stubborn) => stubborn.processes(&mut self.view, state)?,
             None => ALL,
         };
         let successors = &mut self.successors;

@@ -145,6 +145,21 @@ impl<'t> View<'t> {
         Ok(false)
     }
 
+    /// The processes that can take an urgent step, as bits; none if there are too many processes for that. Steps that are
+    /// blocked count only if a test asks for that.
+    pub(crate) fn urgent(&mut self, state: &[u32], possible: bool) -> Result<u64> {
+        let mut found = 0;
+        for process in 0..self.movers {
+            let mut is_urgent = self.is_urgent(state, process)?;
+            if !possible {
+                let node = self.situated(state, process)?;
+                is_urgent |= self.times.urgent.get(&node).is_some_and(|&urgent| urgent);
+            }
+            found |= u64::from(is_urgent) << (process % 64);
+        }
+        Ok(if self.movers > 64 { 0 } else { found })
+    }
+
     /// Whether time can go on for ever in a state without a change: a tick is not forbidden, and changes nothing. Then a run
     /// may stay there, whatever steps are enabled.
     pub(crate) fn rests(&mut self, state: &[u32]) -> Result<bool> {

@@ -36,5 +36,8 @@ pub type Answer<T> = Result<T, Bail>;
 /// The reason if a question has used up its fuel, or runs when the machine is stopped.
 pub const TOO_LONG: Bail = Bail(&"a question that takes too long");
 
+/// The reason if a variable without a value is read. In a guard that is asked without a message, this is the message.
+pub const UNBOUND: Bail = Bail(&"a variable without a value");
+
 /// The reason if a set iterated in another order gave another answer. CPython then reports the mistake in the model.
 pub const ORDER_MATTERS: Bail = Bail(&"the answer depends on the order of a set");

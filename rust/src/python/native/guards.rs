@@ -5,7 +5,7 @@ use crate::python::native::shape::{HandlerShape, Trigger};
 use crate::python::native::views::Local;
 use crate::system::encoding;
 use crate::system::model::{Armed, CellSet, LocalId, MessageId, Model, cell_bit};
-use crate::vm::{Answer, Bail, Machine};
+use crate::vm::{Answer, Bail, Machine, UNBOUND};
 
 impl NativeModel {
     /// The cells among the fields that the machine has read last.
@@ -52,7 +52,10 @@ impl NativeModel {
                     // A guard that is false without a look at the message is false for every message.
                     let mut hopeless = false;
                     if self.shape.foresee && handler.guarded && handler.foreseeable {
-                        hopeless = machine.guard(process as u16, number, &fields, None) == Ok(false);
+                        hopeless = match machine.guard(process as u16, number, &fields, None) {
+                            Err(UNBOUND) => false,
+                            answer => !answer?,
+                        };
                         *read |= self.cells_read(machine, &fields);
                     }
                     if !hopeless {

@@ -8,10 +8,8 @@ use crate::vm::program::{Attribute, Binary, BuiltinCall, Comparison, Expression,
 use crate::vm::value::compare::{equal, ordered};
 use crate::vm::value::library::{Derived, Flavour};
 use crate::vm::value::{BoundFunction, Items, Member, NO_SENDER, Object, Record, Value};
-use crate::vm::{Answer, Bail};
+use crate::vm::{Answer, Bail, UNBOUND};
 use std::rc::Rc;
-
-const UNBOUND: Bail = Bail(&"a variable without a value");
 
 impl<'a> Run<'a> {
     pub fn evaluate(&mut self, expression: &'a Expression, frame: Frame) -> Answer<Value> {

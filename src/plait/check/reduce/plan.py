@@ -46,8 +46,8 @@ MOST_PERMUTED = 5040
 """The permutations of seven processes. With more, partial-order reduction would tabulate too many images of local states."""
 
 
-_NO_POR = "the model has clocks, and a tick depends on the steps of all processes"
-"""Why models with clocks are searched without partial-order reduction."""
+_NO_DPOR = "the model has clocks, and a tick depends on the steps of all processes"
+"""Why models with clocks are searched without dynamic partial-order reduction."""
 
 
 class Plan(NamedTuple):
@@ -157,7 +157,7 @@ def plan(
         unable = asymmetry.message
     parts = [f"{permutations:,} permutations of {_listed(system, symmetry)}"] if symmetry else []
     parts += [f"{turns:,} rotations of {_listed(system, rotations)}"] if rotations else []
-    orders = _NO_POR if system.ticking else _keeps_orders_apart(system, temporal)
+    orders = _keeps_time_apart(system, temporal) or _keeps_orders_apart(system, temporal)
     if "symmetry" in asked and unable is None and search in _SUITS["symmetry"] and permutations * turns > MOST_PERMUTED:
         orders = (
             orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
@@ -166,11 +166,22 @@ def plan(
     if not decide("symmetry", unable, ", ".join(parts)):
         symmetry, rotations = [], []
     bounded = f"the System has the bound {system.within.name}, which dpor does not support" if system.within else None
-    dpor = decide("dpor", _NO_POR if system.ticking else bounded, "persistent sets and sleep sets")
+    dpor = decide("dpor", _NO_DPOR if system.ticking else bounded, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
     return Plan(
         decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided, options.native
     )
+
+
+def _keeps_time_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
+    """Why the clocks of a model keep partial-order reduction from being applied (docs/internals/time.md)."""
+    if not system.ticking:
+        return None
+    if temporal:
+        return f"the model has clocks, and {temporal[0].name} is about whole runs: the reduction is proven for states only"
+    if not any(handler.urgent for cls in system.classes for handler in cls.__plait_handlers__):
+        return "the model has clocks and no urgent step: a tick is possible in every state, and depends on all processes"
+    return None
 
 
 def _keeps_orders_apart(system: System, temporal: Sequence[Temporal]) -> str | None:
