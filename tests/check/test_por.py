@@ -250,3 +250,36 @@ def test_with_all_rules_half_of_these_systems_are_reduced() -> None:
     verdicts = [(compare(system, truth, WAYS[0]), truth) for system, truth in pool()]
     reduced = [verdict.statistics.states < truth.states for verdict, truth in verdicts]
     assert sum(reduced) >= len(reduced) / 2
+
+
+# -- guards that the virtual machine cannot evaluate -------------------------------------------------------------------
+
+
+class Odd(Process):
+    """Its guard is false without a look at the message, which only CPython finds out."""
+
+    y: int = 0
+
+    @on(Note, where=lambda self, m: getattr(self, "y" + "") > 0 and m.value > 0)
+    def hear(self, m: Note) -> None:
+        self.y = 2
+
+    @action(when=lambda self: self.y < 1)
+    def up(self) -> None:
+        self.y = 1
+
+
+class Telling(Process):
+    left: int = 2
+
+    @action(when=lambda self: self.left > 0)
+    def tell(self) -> None:
+        self.left -= 1
+        self.broadcast(Odd, Note(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_a_guard_that_is_not_lowered(way: Way) -> None:
+    system = System([Telling(), Odd(), Odd()], properties=[always(lambda s: s[Odd][0].y < 3, name="small")])
+    compare(system, explore(system), way)
