@@ -178,9 +178,13 @@ def _keeps_time_apart(system: System, temporal: Sequence[Temporal]) -> str | Non
     if not system.ticking:
         return None
     if temporal:
-        return f"the model has clocks, and {temporal[0].name} is about whole runs: the reduction is proven for states only"
+        return (
+            f"the model has clocks, and {temporal[0].name} is about whole runs: the reduction is proven for states only"
+        )
     if not any(handler.urgent for cls in system.classes for handler in cls.__plait_handlers__):
-        return "the model has clocks and no urgent step: a tick is possible in every state, and depends on all processes"
+        return (
+            "the model has clocks and no urgent step: a tick is possible in every state, and depends on all processes"
+        )
     return None
 
 
