@@ -253,6 +253,14 @@ def test_the_verdict_says_what_it_is_about() -> None:
     assert verdict.properties[0].note == "assuming weak(Counter.up); on all runs that stay within the bound"
 
 
+def test_nothing_holds_where_the_bound_raises() -> None:
+    system = System(
+        [Counter()], within=lambda s: 1 // (s[Counter][0].n - 1) < 5, properties=[always(lambda s: True, name="it")]
+    )
+    verdict = check(system, keep_going=True, max_states=100)
+    assert {p.name: p.status for p in verdict.properties} == {"it": "inconclusive", "no_exceptions": "violated"}
+
+
 # -- random systems ----------------------------------------------------------------------------------------------------
 
 

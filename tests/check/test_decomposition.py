@@ -19,23 +19,11 @@ from plait.kernel.errors import ModelError, UsageError
 from plait.kernel.verdict import Verdict
 from tests.oracle.explorer import Exploration, explore
 from tests.oracle.random_systems import explored_systems
-from tests.support.agreement import ZOO, check_traces, projected
+from tests.support.agreement import ZOO, compare_projections
 from tests.support.sourced import random_source, system_of
 
 MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 SOME = settings(MANY, max_examples=80)
-
-
-def compare(system: System, truth: Exploration, facts: Decomposition, **options: Any) -> Verdict:
-    """A reduced search finds the projections of the oracle's states, its verdicts, and real runs."""
-    verdict = check(system, reduce="decomposition", keep_going=True, **options)
-    assert {p.name for p in verdict.properties if p.status == "violated"} == truth.violated
-    parts = {projected(system, facts, state) for state in truth.seen}
-    assert verdict.statistics.states == len(parts)
-    if any(p.kind == "final" for p in system.properties):
-        assert verdict.statistics.terminal_states == len({projected(system, facts, s) for s in truth.ends})
-    check_traces(system, verdict, truth, shortest=options.get("search", "bfs") == "bfs")
-    return verdict
 
 
 def error_of(attempt: Callable[[], object]) -> str | None:
@@ -59,7 +47,7 @@ def test_inferred_fields_of_random_systems(rng: random.Random, search: str) -> N
     decomposition = decompose(system, "auto")
     if truth.complete and decomposition:
         assert not decomposition.audited
-        compare(system, truth, decomposition, search=search, workers=2)
+        compare_projections(system, truth, decomposition, search=search, workers=2)
 
 
 @pytest.mark.slow
@@ -78,7 +66,7 @@ def test_declared_fields_of_random_systems(pair: tuple[System, Exploration], nam
     for cls in system.classes:
         cls.__plait_aux__ = frozenset(names & set(cls.__plait_fields__))
     decomposition = decompose(system, "auto")
-    said = error_of(lambda: compare(system, truth, decomposition))
+    said = error_of(lambda: compare_projections(system, truth, decomposition))
     # The operations of these systems read `table` and `mode` only; of others, a property may ask.
     assert said is None or names & {"table", "mode"} or "the property reads it" in said or "count as terminal" in said
 
@@ -91,7 +79,7 @@ def test_whatever_is_declared_the_verdict_is_right_or_refused(rng: random.Random
     truth = explore(system, limit=300)
     if not truth.complete:
         return
-    said = error_of(lambda: compare(system, truth, decompose(system, "declared"), decomposition="declared"))
+    said = error_of(lambda: compare_projections(system, truth, decompose(system, "declared"), decomposition="declared"))
     assert said is None or any(f"Node.{name}" in said for name in names)
 
 
@@ -104,7 +92,7 @@ def test_without_the_audit_verdicts_would_be_wrong(monkeypatch: pytest.MonkeyPat
         truth = explore(system, limit=500)
         if truth.complete:
             try:
-                compare(system, truth, decompose(system, "declared"), decomposition="declared")
+                compare_projections(system, truth, decompose(system, "declared"), decomposition="declared")
             except (AssertionError, RuntimeError):
                 wrong += 1
             except ModelError:
@@ -430,7 +418,7 @@ def test_a_sound_declaration_that_is_not_proven_passes_the_audit() -> None:
     verdict = check(system, reduce="decomposition", decomposition="declared")
     assert (verdict.status, verdict.statistics.states) == ("holds", 16)
     assert verdict.statistics.reductions[0].reason == "auxiliary: Careful.log (audited)"
-    compare(system, explore(system), decomposition, decomposition="declared")
+    compare_projections(system, explore(system), decomposition, decomposition="declared")
 
 
 def test_a_property_that_reads_a_declared_field() -> None:
@@ -495,4 +483,4 @@ def test_fields_of_processes_that_crash_and_recover() -> None:
     assert Node.__plait_durable__ == {"log"}
     assert Node.__plait_aux__ == {"log", "note"}
     system = System([Node()], faults=[crash_recovery(Node, budget=1)], properties=[fine])
-    compare(system, explore(system), decompose(system, "auto"))
+    compare_projections(system, explore(system), decompose(system, "auto"))

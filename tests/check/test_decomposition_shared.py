@@ -17,10 +17,10 @@ from plait.check.source.expressions import Expressions
 from plait.check.source.statements import Body
 from plait.kernel.errors import ModelError
 from plait.model.temporal import eventually
-from tests.check.test_decomposition import compare
-from tests.check.test_flows import ALL
 from tests.oracle.explorer import Exploration, explore
+from tests.support.agreement import compare_projections
 from tests.support.flows import flow_source
+from tests.support.selections import ALL
 from tests.support.sharing import sharing
 from tests.support.sourced import compiled, random_source, system_of
 
@@ -41,7 +41,7 @@ def agrees(seed: int) -> bool:
     found, truth = decompose(system, "auto"), explore(system, limit=200)
     if not found or not truth.complete:
         return False
-    verdict = compare(system, truth, found, search=("bfs", "dfs")[seed % 2], workers=1 + seed % 3 % 2)
+    verdict = compare_projections(system, truth, found, search=("bfs", "dfs")[seed % 2], workers=1 + seed % 3 % 2)
     reduced = check(system, reduce="decomposition,por", keep_going=True)
     assert {p.name for p in reduced.properties if p.status == "violated"} == truth.violated
     assert reduced.statistics.states <= verdict.statistics.states
@@ -273,7 +273,7 @@ def auxiliary(system: System) -> set[str]:
 def test_a_shared_log_is_left_out() -> None:
     system, truth = workers(even)
     assert auxiliary(system) == {"Worker.seen", "Log.lines", "Log.count", "Log.last", "Table.log"}
-    verdict = compare(system, truth, decompose(system, "auto"))
+    verdict = compare_projections(system, truth, decompose(system, "auto"))
     assert verdict.statistics.states * 5 < truth.states
     both = check(workers(even)[0], reduce="decomposition,symmetry,por", keep_going=True)
     assert both.status == "holds"

@@ -21,15 +21,10 @@ from plait.model.loading.loader import load
 from plait.model.system import System
 from tests.oracle.explorer import explore
 from tests.support.agreement import projected
-from tests.support.flows import FLOWS, OPERATORS, flow
+from tests.support.flows import flow
 from tests.support.programs import random_program
-from tests.support.selections import ODD, RAISES, SELECTIONS
+from tests.support.selections import ALL, RAISES
 from tests.support.sourced import compiled
-
-ALL: dict[str, dict[str, str]] = {name: {"body": body} for name, body in FLOWS.items()}
-ALL |= {f"operator {name}": {"body": body, "special": special} for name, (special, body) in OPERATORS.items()}
-ALL |= {f"selection by {name}": {"body": body} for name, body in SELECTIONS.items()}
-ALL |= ODD
 
 
 def named(name: str) -> System:

@@ -253,3 +253,55 @@ def test_bad_input() -> None:
             check(System([Clock()], properties=[refines(System([Hours()]), mapping)]))
     with pytest.raises(ModelError, match="the abstract System sends messages"):
         check(System([Clock()], properties=[refines(System([Talker()]), lambda s: Talker())]))
+
+
+# -- the abstract System -----------------------------------------------------------------------------------------------
+
+
+def counting(most: int, **more: Any) -> System:
+    class Count(Process):
+        n: int = 0
+
+        @init
+        def begin(self) -> None:
+            self.n = self.choose([0, 1])
+
+        @action(when=lambda self: self.n < most)
+        def up(self) -> None:
+            self.n += 1
+
+    return System([Count()], **more)
+
+
+def same(abstract: System) -> Any:
+    return refines(abstract, lambda s: type(abstract.processes[0])(n=s[Process][0].n))
+
+
+def test_initial_states_are_those_that_the_abstract_system_allows() -> None:
+    allowed = counting(3, initially=lambda s: s[Process][0].n == 0)
+    assert check(counting(3, properties=[same(counting(3))])).status == "holds"
+    verdict = check(counting(3, properties=[same(allowed)]))
+    assert verdict.status == "violated"
+    assert verdict.trace is not None
+    assert not verdict.trace.events
+
+
+def test_a_chain_of_refinements() -> None:
+    middle = counting(4, properties=[same(counting(5)), eventually(lambda s: s[Process][0].n == 4)])
+    assert check(counting(3, properties=[same(middle)])).status == "holds"
+
+
+def test_an_abstract_system_that_fails_or_has_a_bound_is_refused() -> None:
+    class Fragile(Process):
+        n: int = 0
+
+        @action(when=lambda self: 1 // (1 - self.n) > 0)
+        def up(self) -> None:
+            self.n += 1
+
+    with pytest.raises(
+        ModelError, match=r"a step of the abstract System fails where n=1: the guard of Fragile\.up raised"
+    ):
+        check(counting(3, initially=lambda s: s[Process][0].n == 0, properties=[same(System([Fragile()]))]))
+    with pytest.raises(ModelError, match=r"because it has a bound \(within\)"):
+        same(counting(3, within=lambda s: True))

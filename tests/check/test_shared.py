@@ -330,6 +330,20 @@ def test_handlers_use_shared_objects_as_they_are_declared() -> None:
     assert "cannot be part of a state" in refused(lambda self: setattr(self.store, "value", object()))
 
 
+def test_an_object_has_one_number() -> None:
+    class Cell(Shared):
+        n: int = 0
+
+    class Holder(Process):
+        cell: Cell
+
+    low, high = Cell(), Cell(n=2)
+    System([Holder(cell=low), Holder(cell=high)])
+    System([Holder(cell=low), Holder(cell=high)])
+    with pytest.raises(ModelError, match="Cell0 is Cell1 of another System"):
+        System([Holder(cell=high)])
+
+
 def test_a_list_is_in_one_place_only() -> None:
     def both(self: Any) -> None:
         self.kept = []

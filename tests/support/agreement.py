@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from plait.check.api import check
 from plait.check.reduce.decomposition import Decomposition
@@ -100,3 +101,15 @@ def projected(system: System, decomposition: Decomposition, state: State) -> Sta
         hidden = decomposition.auxiliary.get(type(owner), frozenset())
         shared.append(tuple(None if n in hidden else v for n, v in zip(owner.__plait_fields__, fields, strict=True)))
     return state._replace(slots=tuple(slots), shared=tuple(shared))
+
+
+def compare_projections(system: System, truth: Exploration, facts: Decomposition, **options: Any) -> Verdict:
+    """A reduced search finds the projections of the oracle's states, its verdicts, and real runs."""
+    verdict = check(system, reduce="decomposition", keep_going=True, **options)
+    assert {p.name for p in verdict.properties if p.status == "violated"} == truth.violated
+    parts = {projected(system, facts, state) for state in truth.seen}
+    assert verdict.statistics.states == len(parts)
+    if any(p.kind == "final" for p in system.properties):
+        assert verdict.statistics.terminal_states == len({projected(system, facts, s) for s in truth.ends})
+    check_traces(system, verdict, truth, shortest=options.get("search", "bfs") == "bfs")
+    return verdict

@@ -5,6 +5,8 @@ Like those of `tests/support/flows.py`, they violate the property only from `k =
 
 from __future__ import annotations
 
+from tests.support.flows import FLOWS, OPERATORS
+
 SELECTIONS: dict[str, str] = {
     # Which object is changed.
     "a conditional": "(self.seen if self.k else []).append(1)",
@@ -103,3 +105,9 @@ RAISES: dict[str, str] = {
     "a loop that never ends": "while True:\n    if not self.k:\n        break",
 }
 """Bodies that raise, or never end, only from `k = 1`."""
+
+ALL: dict[str, dict[str, str]] = {name: {"body": body} for name, body in FLOWS.items()}
+ALL |= {f"operator {name}": {"body": body, "special": special} for name, (special, body) in OPERATORS.items()}
+ALL |= {f"selection by {name}": {"body": body} for name, body in SELECTIONS.items()}
+ALL |= ODD
+"""All flows, these and those of `tests/support/flows.py`."""

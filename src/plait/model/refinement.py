@@ -98,6 +98,7 @@ def _check_abstract(made: Refinement) -> None:
         (any(abstract.spare.values()), "it has spare slots"),
         (abstract.shared, "it has shared state"),
         (abstract.ticking, "it has clocks"),
+        (abstract.within, "it has a bound (within)"),
     ):
         if given:
             raise ModelError(

@@ -200,7 +200,13 @@ class System:
             name = type(shared).__name__
             if classes.setdefault(name, type(shared)) is not type(shared):
                 raise ModelError(f"two different classes are called {name}", hint="rename one of them")
-            shared.__dict__.update(_id=Pid(name, counts.get(name, 0)), _memory=OUTSIDE)
+            pid = Pid(name, counts.get(name, 0))
+            if shared.__dict__.get("_id", pid) != pid:
+                raise ModelError(
+                    f"{pid!r} is {shared.__dict__['_id']!r} of another System",
+                    hint="make new shared objects for each System, in a function that returns the System",
+                )
+            shared.__dict__.update(_id=pid, _memory=OUTSIDE)
             counts[name] = counts.get(name, 0) + 1
         return list(found.values())
 

@@ -24,6 +24,7 @@ from plait.model.system import System
 from plait.model.temporal import Temporal
 
 _RAISED = "it raised an exception"
+_BOUND_RAISED = "the bound raised an exception"
 
 
 def violated(system: System, report: SearchReport) -> bool:
@@ -85,6 +86,7 @@ def judge(
     stopped = any(violated(system, r) for r in reports) and not keep_going
     tidy, shorten = not options.raw, search != "bfs"  # bfs finds shortest runs
     raised = runner.tabulation.raised | (runs.runner.tabulation.raised if runs else set())
+    left_out = _BOUND_RAISED if system.within is not None and system.within.name in raised else None
     results = []
     for number, prop in enumerate(system.properties):
         if prop.kind in ("predicate", "initially", "within"):
@@ -93,7 +95,7 @@ def judge(
         if number in found:
             on, finding = found[number]
             trace = counterexample(on, prop, finding, clock, tidy=tidy, shorten=shorten)
-        undecided = _RAISED if prop.name in raised else report.bound
+        undecided = _RAISED if prop.name in raised else left_out or report.bound
         results.append(_result(prop, trace, undecided, stopped, statistics))
     for number, name in enumerate(BUILT_IN, len(system.properties)):
         if number in found:
@@ -103,12 +105,12 @@ def judge(
         elif name in (options.properties or ()):
             results.append(_result(Property(name, "always", bool), None, report.bound, stopped, statistics))
     for number, wanted in enumerate(temporal):
-        undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else bound
+        undecided = _RAISED if any(atom.name in raised for atom in wanted.formula.atoms()) else left_out or bound
         trace = runs.traces[number] if runs else None
         results.append(_run_result(system, wanted, trace, undecided, stopped, statistics))
     for number, refinement in enumerate(refinements):
         trace = runs.refined[number] if runs else None
-        results.append(_refined_result(system, refinement, trace, bound, stopped, statistics))
+        results.append(_refined_result(system, refinement, trace, left_out or bound, stopped, statistics))
     complete, refuted = not bound, any(r.kind == "refinement" and r.status == "violated" for r in results)
     cut = system.within.name if system.within is not None and statistics.cut_states else None
     first = min((r for r in results if r.status == "violated"), key=_length, default=None)
@@ -236,7 +238,9 @@ def _refined_result(
         return PropertyResult(prop.name, prop.kind, "violated", _after(trace), trace)
     if bound or stopped:
         reason = bound or "stopped at the violation"
-        return PropertyResult(prop.name, prop.kind, "inconclusive", f"no violation so far ({reason})")
+        return PropertyResult(
+            prop.name, prop.kind, "inconclusive", f"not compared: steps are, when all states are known ({reason})"
+        )
     given = ", ".join(str(one) for one in system.fairness)
     assuming = f"assuming {given}" if given else "no fairness assumed"
     note = assuming if prop.abstract.fairness else "steps only"

@@ -26,6 +26,7 @@ from plait.kernel.errors import ModelError
 from plait.kernel.trace import Event, Snapshot, Trace, Wait
 from plait.kernel.values import Data, text, to_data
 from plait.model.refinement import Refinement
+from plait.model.system import with_properties
 from plait.model.view import View
 
 Key = tuple[bytes, ...]
@@ -39,12 +40,8 @@ class Refining:
 
     def __init__(self, runner: Runner, prop: Refinement) -> None:
         self.runner, self.prop = runner, prop
-        if prop.abstract.shared:
-            raise ModelError(
-                f"{prop.name}: the abstract System has shared state",
-                hint="put it into fields of a process: a mapping gives the processes of the abstract System",
-            )
-        self.abstract = Runner(prop.abstract)
+        # Of its properties, only the condition on initial states counts.
+        self.abstract = Runner(with_properties(prop.abstract, [p for p in (prop.abstract.initially,) if p is not None]))
         self.fairness = engine_fairness(prop.abstract, prop.abstract.fairness)
         self._numbers: dict[Key, int] = {}
         self._keys: list[Key] = []
@@ -114,10 +111,7 @@ class Refining:
             raise
         except BaseException as error:
             require_users(error)
-            failure = failed(self._place, error)
-            raise ModelError(
-                f"{self._place}: {failure.message}", hint="the mapping must not raise exceptions"
-            ) from None
+            raise ModelError(failed(self._place, error).message, hint="the mapping must not raise exceptions") from None
         return tuple(
             b"\0" + codec.fields(declared_values(p, p.__plait_fields__, self._place), p.__plait_fields__, self._place)
             for p in made
@@ -137,7 +131,13 @@ class Refining:
         """The steps of the abstract System from a state that can be reached, and the states that they lead to."""
         found = self._successors.get(key)
         if found is None:
-            steps = [t for t in self.abstract.engine.successors(self._reached[key]) if not t.failure]
+            steps = self.abstract.engine.successors(self._reached[key])
+            failure = next((t.failure for t in steps if t.failure is not None), None)
+            if failure is not None:
+                raise ModelError(
+                    f"{self.prop.name}: a step of the abstract System fails where {self.text(key)}: {failure.message}",
+                    hint="guard against the case: a step of an abstract System is possible, or it is not",
+                )
             found = self._successors[key] = [(t, self._key(t.state)) for t in steps]
             for transition, there in found:
                 self._reached.setdefault(there, transition.state)
