@@ -253,6 +253,13 @@ def test_the_verdict_says_what_it_is_about() -> None:
     assert verdict.properties[0].note == "assuming weak(Counter.up); on all runs that stay within the bound"
 
 
+def test_a_bound_takes_the_view() -> None:
+    with pytest.raises(ModelError, match=r"System\(within=…\): <lambda> does not take the view"):
+        System([Counter()], within=lambda s, t: True)
+    with pytest.raises(ModelError, match=r"System\(initially=…\): <lambda> does not take the view"):
+        System([Counter()], initially=lambda: True)
+
+
 def test_nothing_holds_where_the_bound_raises() -> None:
     system = System(
         [Counter()], within=lambda s: 1 // (s[Counter][0].n - 1) < 5, properties=[always(lambda s: True, name="it")]

@@ -330,6 +330,72 @@ def test_handlers_use_shared_objects_as_they_are_declared() -> None:
     assert "cannot be part of a state" in refused(lambda self: setattr(self.store, "value", object()))
 
 
+class Lamp(Shared):
+    lit: bool = False
+
+    @property
+    def dark(self) -> bool:
+        return not self.lit
+
+    @dark.setter
+    def dark(self, value: bool) -> None:
+        self.lit = not value
+
+
+LAMP = Lamp()
+
+
+def test_an_object_that_no_process_holds_is_refused() -> None:
+    class Forgotten(Process):
+        lamp = LAMP
+
+    class Global(Process):
+        @action(when=lambda self: not LAMP.lit)
+        def light(self) -> None: ...
+
+    class Inside(Process):
+        @action
+        def light(self) -> None:
+            LAMP.lit = True
+
+    class Named(Process):
+        LAMP: Lamp  # an attribute, not the global name
+
+        @action(when=lambda self: not self.LAMP.lit)
+        def light(self) -> None:
+            self.LAMP.lit = True
+
+    with pytest.raises(ModelError, match=r"Forgotten\.lamp is a shared object, but no field"):
+        System([Forgotten()])
+    for cls in (Global, Inside):
+        with pytest.raises(ModelError, match=rf"{cls.__name__}\.light uses LAMP, a shared object that no process"):
+            System([cls()])
+    with pytest.raises(ModelError, match="property lit uses LAMP, a shared object that no process"):
+        System([Named(LAMP=Lamp())], properties=[always(lambda s: not LAMP.lit, name="lit")])
+    assert check(System([Named(LAMP=Lamp())]), explore=True).statistics.states == 2
+
+
+def test_shared_classes_have_no_handlers() -> None:
+    with pytest.raises(ModelError, match=r"shared Busy\.act is a handler"):
+
+        class Busy(Shared):
+            @action
+            def act(self) -> None: ...
+
+
+@pytest.mark.parametrize("native", ["off", "auto"])
+def test_a_property_that_can_be_set(native: Any) -> None:
+    class Switch(Process):
+        lamp: Lamp
+
+        @action
+        def toggle(self) -> None:
+            self.lamp.dark = not self.lamp.dark
+
+    lit = reachable(lambda s: s[Lamp].lit, name="lit")
+    assert check(System([Switch(lamp=Lamp())], properties=[lit]), native=native).status == "holds"
+
+
 def test_an_object_has_one_number() -> None:
     class Cell(Shared):
         n: int = 0

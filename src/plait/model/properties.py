@@ -128,17 +128,21 @@ def _quantified(kind: Kind, function: Callable[..., Any], each: Any, pairs: Any)
     if not (isinstance(role, type) and issubclass(role, Process)):
         raise ModelError(f"@{kind}({option}={role!r}): expected a Process class", hint=f"write {option}=Worker")
     count: Literal[1, 2] = 1 if option == "each" else 2
+    what, example = ("one process", "p") if count == 1 else ("two processes", "a, b")
+    place = f"@{kind}({option}={role.__name__})"
+    _require_arguments(place, function, count, what, hint=f"write def agreement({example}): …")
+    return Quantified(role, count, function)
+
+
+def _require_arguments(place: str, function: Callable[..., Any], count: int, what: str, *, hint: str) -> None:
+    """Refuse a function that cannot be called with so many arguments."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
-        what, example = ("one process", "p") if count == 1 else ("two processes", "a, b")
-        raise ModelError(
-            f"@{kind}({option}={role.__name__}): {getattr(function, '__name__', function)} does not take {what}",
-            hint=f"write def agreement({example}): …",
-        ) from None
+        name = getattr(function, "__name__", function)
+        raise ModelError(f"{place}: {name} does not take {what}", hint=hint) from None
     except ValueError:
         pass  # a function of C has no signature
-    return Quantified(role, count, function)
 
 
 def distinct(properties: Sequence[Property]) -> list[Property]:
@@ -163,11 +167,11 @@ def condition(kind: Literal["initially", "within"], given: Any) -> Property | No
     """What `System(initially=…)` or `System(within=…)` was given, as a Property."""
     if given is None:
         return None
+    example = "p.ready" if kind == "initially" else "len(p.inbox) <= 3"
+    hint = f"write for example {kind}=lambda s: all({example} for p in s)"
     if isinstance(given, Property) or not callable(given):
-        raise ModelError(
-            f"System: {kind}={given!r} is not a function of the view",
-            hint=f"write for example {kind}=lambda s: all(len(p.inbox) <= 3 for p in s)",
-        )
+        raise ModelError(f"System: {kind}={given!r} is not a function of the view", hint=hint)
+    _require_arguments(f"System({kind}=…)", given, 1, "the view, and nothing else", hint=hint)
     name = getattr(given, "__name__", "<lambda>")
     return Property(kind if name == "<lambda>" else f"{kind} {name}", kind, given)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any, ClassVar, Protocol, dataclass_transform
+import dis
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any, ClassVar, Protocol, TypeGuard, dataclass_transform
 
 from plait.kernel.errors import ModelError
 from plait.kernel.pid import Pid
@@ -45,6 +50,12 @@ class Shared:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        for name, value in cls.__dict__.items():
+            if hasattr(value, "__plait_handler__"):
+                raise ModelError(
+                    f"shared {cls.__name__}.{name} is a handler, but only processes have handlers",
+                    hint="move it into a process that holds the object; methods of a shared class are called by handlers",
+                )
         for name in cls.__dict__.get("__annotations__", {}):
             if name in _RESERVED or name.startswith("_"):
                 raise ModelError(
@@ -85,6 +96,8 @@ class Shared:
             object.__setattr__(self, name, value)
         elif name in type(self).__plait_fields__:
             own["_memory"].write(own["_id"], name, value)
+        elif isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
         else:
             raise ModelError(
                 f"{own['_id']!r}.{name} is set, but {type(self).__name__} does not declare it",
@@ -141,3 +154,25 @@ def reference(cls: type[Shared], pid: Pid, memory: Memory) -> Shared:
     made = object.__new__(cls)
     object.__getattribute__(made, "__dict__").update(_id=pid, _memory=memory)
     return made
+
+
+def loose(function: Any) -> Iterator[tuple[str, Shared]]:
+    """The shared objects that a function uses by a global name or a closure, although no System has taken them."""
+    function = inspect.unwrap(function) if callable(function) else function
+    if not isinstance(function, FunctionType):
+        return
+    codes = [function.__code__]
+    for code in codes:  # the list grows during the loop
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if _is_loose(value) and ("LOAD_GLOBAL", name) in ((i.opname, i.argval) for i in dis.get_instructions(code)):
+                yield name, value
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not bound yet
+            if _is_loose(cell.cell_contents):
+                yield name, cell.cell_contents
+
+
+def _is_loose(value: object) -> TypeGuard[Shared]:
+    return isinstance(value, Shared) and "_id" not in object.__getattribute__(value, "__dict__")

@@ -18,7 +18,7 @@ from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process
 from plait.model.properties import BUILT_IN, Property, condition, distinct
 from plait.model.quorum import Quorum
-from plait.model.shared import OUTSIDE, Shared
+from plait.model.shared import OUTSIDE, Shared, loose
 from plait.model.tag import check_rounds
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class System:
         self.drift = drift
         """By how many ticks clocks of different processes may be apart."""
         self._check_shared()
+        self._check_loose()
         self._check_clocks()
         self._check_quorums()
         self._check_names()
@@ -213,6 +214,25 @@ class System:
     def shared_class(self, cell: Cell) -> type[Shared]:
         """The class of a shared field."""
         return next(type(shared) for shared in self.shared if shared.__dict__["_id"] == cell.shared)
+
+    def _check_loose(self) -> None:
+        """Refuse a shared object that steps use, but no process holds: it would be an ordinary global variable."""
+        for cls in dict.fromkeys(self.classes):
+            for base in cls.__mro__:
+                for name, value in base.__dict__.items():
+                    if isinstance(value, Shared) and name not in cls.__plait_fields__:
+                        hint = f"annotate it: {name}: {type(value).__name__}, and give one object to all that share it"
+                        raise ModelError(f"{cls.__name__}.{name} is a shared object, but no field", hint=hint)
+        uses = [
+            (f"{cls.__name__}.{h.name}", one) for cls, h in self.handlers() for one in (h.function, h.where, h.accept)
+        ]
+        uses += [(f"property {prop.name}", prop.function) for prop in self.properties]
+        for place, function in uses:
+            for name, value in loose(function):
+                raise ModelError(
+                    f"{place} uses {name}, a shared object that no process of the System holds",
+                    hint=f"give it to a field ({name.lower()}: {type(value).__name__}), and use self.{name.lower()}",
+                )
 
     def _check_shared(self) -> None:
         """Refuse a mutable object that two processes hold: it would not be shared, each process would get a copy."""
