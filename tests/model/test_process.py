@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plait import Message, Process, System, action, always, check, init, on, reachable
+from plait import Message, ModelError, Process, System, action, always, check, init, on, reachable
 from tests.support.bad_models import explained
 
 
@@ -183,3 +183,11 @@ def test_a_handler_of_the_base_class_takes_every_message() -> None:
     ends = {("Odd", "Even"), ("Even", "Odd")}
     wanted = [reachable(lambda s, end=end: s[Sink][0].got == end, name=str(end)) for end in ends]  # type: ignore[misc]
     assert check(System([Sink(), Source()], properties=wanted)).status == "holds"
+
+
+def test_a_quorum_is_a_number_or_a_function() -> None:
+    with pytest.raises(ModelError, match=r"@on\(Ping\): quorum='2': expected a number, a quorum or a function"):
+
+        class Odd(Process):
+            @on(Ping, quorum="2")  # type: ignore[arg-type]
+            def take(self, ms: Any) -> None: ...

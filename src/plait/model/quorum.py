@@ -83,6 +83,11 @@ def at_least(size: Size, *, most: int | None = None) -> AtLeast:
 
 
 def check_size(place: str, size: Any) -> None:
-    """Refuse a number of messages below 1."""
+    """Refuse what is no number of messages, or a number below 1."""
     if isinstance(size, bool) or (isinstance(size, int) and size < 1):
         raise ModelError(f"{place}: quorum={size!r}: expected 1 or more", hint="for example quorum=2")
+    if not (size is None or isinstance(size, int | Quorum) or callable(size)):
+        raise ModelError(
+            f"{place}: quorum={size!r}: expected a number, a quorum or a function of the process",
+            hint="for example quorum=2, quorum=majority(Acceptor) or quorum=lambda self: self.needed",
+        )

@@ -69,7 +69,7 @@ class System:
         fairness: Iterable[Fairness] = (),
         initially: Callable[[View], object] | None = None,
         within: Callable[[View], object] | None = None,
-        drift: int = 0,
+        drift: int | None = 0,
         name: str = "system",
     ) -> None:
         self.name = name
@@ -118,8 +118,8 @@ class System:
         """Roles whose processes form a ring."""
         self.rounds: list[str] = check_rounds(rounds, self._consumed())
         """The rounds of a phase, in their order. Empty if messages have no tags."""
-        self.drift = drift
-        """By how many ticks clocks of different processes may be apart."""
+        self.drift = 0 if drift is None else drift
+        """By how many ticks clocks of different processes may be apart. 0: all of them tick at once."""
         self._check_shared()
         self._check_loose()
         self._check_clocks()
@@ -347,7 +347,7 @@ class System:
                         hint="give it another name: always(…, name=…)",
                     )
                 if names.count(name) > 1:
-                    hint = "rename one: always(…, name=…)" if kind == "property" else "make a subclass of one of them"
+                    hint = "give one another name: name=…" if kind == "property" else "make a subclass of one of them"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
 
     def _check_quantified(self) -> None:
