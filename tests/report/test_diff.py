@@ -9,7 +9,21 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plait import Message, Pid, Process, System, Trace, action, always, check, eventually, on, weak
+from plait import (
+    Message,
+    Pid,
+    Process,
+    System,
+    Trace,
+    action,
+    always,
+    check,
+    crash_recovery,
+    crash_stop,
+    eventually,
+    on,
+    weak,
+)
 from plait.check.explain.execute import retraced, unfairness
 from plait.kernel import alignment
 from plait.kernel.alignment import _longest_common, align
@@ -250,6 +264,18 @@ def test_a_run_is_the_same_as_itself_on_its_own_model(pair: tuple[System, Explor
             again = retraced(system, result.trace)
             assert align(result.trace, again).same
             assert "</html>" in diff_page(result.trace, again, align(result.trace, again), ("a", "b"), {})
+
+
+def test_a_crash_is_that_of_its_own_fault() -> None:
+    class Node(Process):
+        n: int = 1
+
+    faults = [crash_stop(Node, budget=1), crash_recovery(Node, budget=1)]
+    never = always(lambda s: s[Node][0].status != "down", name="never")
+    system = System([Node()], faults=faults, properties=[never])
+    trace = check(system).trace
+    assert trace is not None
+    assert align(trace, retraced(system, trace)).same
 
 
 def test_a_faulty_twin_stands_where_the_process_stood() -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from plait._native import Transition
 from plait.check.explain.counterexample import failure_of
 from plait.check.explain.tidy import MOST_STEPS, executed, left_out, ordered, rearranged, shortened, switches
-from plait.check.explain.tracing import Tracer, begun
+from plait.check.explain.tracing import Tracer, begun, snapshot
 from plait.check.explain.why import violators, why
 from plait.check.live.lasso import Lasso
 from plait.check.live.repetition import broken, comes_back
@@ -131,7 +131,7 @@ def _retaken(system: System, trace: Trace) -> Lasso:
         taken = [messages[i] for i in event.consumed if i in messages]
         contents = [(m.sender, m.type, m.fields) for m in taken]
         step = Step(event.lane, event.label, event.kind, contents, event.choices)
-        chosen = next(_fitting(tracer.runner, tracer, tracer.state, step), None)
+        chosen = _likest(runner, event, list(_fitting(runner, tracer, tracer.state, step)))
         if chosen is not None:
             events.append(tracer.step(chosen))
             if chosen.failure:
@@ -141,6 +141,16 @@ def _retaken(system: System, trace: Trace) -> Lasso:
     if loop is not None and not comes_back(lasso, system, same or system.properties):
         return lasso._replace(loop=None)
     return lasso
+
+
+def _likest(runner: Runner, event: Event, fitting: Sequence[Transition]) -> Transition | None:
+    """The transition for an event. Two crashes may look equal and belong to different faults: budgets tell them apart."""
+    if len(fitting) > 1 and event.kind == "crash":
+        for transition in fitting:
+            there = snapshot(runner, transition.state, {})
+            if (there.status, there.budgets) == (event.state.status, event.state.budgets):
+                return transition
+    return fitting[0] if fitting else None
 
 
 def _path(runner: Runner, tracer: Tracer, steps: Sequence[Step]) -> list[Transition]:
