@@ -20,8 +20,10 @@ from plait import (
     check,
     crash_recovery,
     crash_stop,
+    durable,
     eventually,
     on,
+    recovery,
     weak,
 )
 from plait.check.explain.execute import retraced, unfairness
@@ -268,13 +270,18 @@ def test_a_run_is_the_same_as_itself_on_its_own_model(pair: tuple[System, Explor
 
 def test_a_crash_is_that_of_its_own_fault() -> None:
     class Node(Process):
-        n: int = 1
+        back: bool = durable(False)
 
-    faults = [crash_stop(Node, budget=1), crash_recovery(Node, budget=1)]
-    never = always(lambda s: s[Node][0].status != "down", name="never")
-    system = System([Node()], faults=faults, properties=[never])
+        @recovery
+        def wake(self) -> None:
+            self.back = True
+
+    never_back = always(lambda s: not s[Node][0].back, name="never_back")
+    faults = [crash_stop(Node, budget=1), crash_recovery(budget=1)]
+    system = System([Node()], faults=faults, properties=[never_back])
     trace = check(system).trace
     assert trace is not None
+    assert len(trace.events) == 2
     assert align(trace, retraced(system, trace)).same
 
 
