@@ -396,7 +396,7 @@ def explored_systems(limit: int, symmetric: bool = False) -> st.SearchStrategy[t
 
 
 def without_spawns(spec: Spec) -> Spec:
-    """The spec without operations that need a spare slot that there is none of: helpers have no children."""
+    """The spec without operations that spawn where no slot is spare: helpers have no children."""
 
     def kept(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         return tuple(r._replace(ops=tuple(op for op in r.ops if op.name != "spawn")) for r in rules)

@@ -22,7 +22,7 @@ from typing import Any
 from plait.check.explain.tracing import Tracer
 from plait.check.tabulate.codec import require_users
 from plait.ir.definition import definition
-from plait.kernel.trace import TIME, Clause, Event, Read, Why
+from plait.kernel.trace import Clause, Event, Read, Why
 from plait.kernel.values import to_data
 from plait.model.properties import Property
 from plait.model.view import ProcessView, View
@@ -110,7 +110,7 @@ def why_failed(tracer: Tracer, events: Sequence[Event]) -> Why:
 
 
 def _place(event: Event, read: str) -> tuple[str, str]:
-    """The lane and the field of a read of a step: its own lane, or the lane of a shared object."""
+    """The lane and the field that a step names: its own lane, or the lane of a shared object or of a clock."""
     lane, _, name = read.rpartition(".")
     return lane or event.lane, name
 
@@ -143,14 +143,7 @@ def _writer(events: Sequence[Event], lane: str, name: str, before: int | None = 
             return i
         if event.lane == lane and event.kind in ("crash", "recover"):
             return i
-        if event.lane == TIME and f"{lane}.{name}" in event.changed:
-            return i
     return None
-
-
-def _clock(lane: str, name: str) -> tuple[str, str]:
-    """The lane and the name of a field that a tick changed."""
-    return tuple(name.split(".", 1)) if lane == TIME else (lane, name)  # type: ignore[return-value]
 
 
 def _of_inboxes(tracer: Tracer, components: Sequence[tuple[str, int, int]], events: Sequence[Event]) -> set[int]:
@@ -182,10 +175,8 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
         found.add(number)
         event = events[number]
         waiting += [senders[m] for m in event.consumed if m in senders]
-        read = [_place(event, name) for name in event.read]
-        if event.kind == "tick":  # a clock goes on from where it was
-            read = [_clock(event.lane, name) for name in event.changed]
-        written = (_writer(events, lane, name, number) for lane, name in read)
+        read = event.changed if event.kind == "tick" else event.read  # a clock goes on from where it was
+        written = (_writer(events, *_place(event, name), number) for name in read)
         waiting += [step for step in (*written, _standing(events[:number], event.lane)) if step is not None]
         heads = {queues[m] for m in event.consumed if m in queues}
         waiting += [

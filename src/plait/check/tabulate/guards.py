@@ -182,14 +182,14 @@ class Guards:
         """The exception that the guard of a step raised, if it did.
 
         The engine knows a guard by the cells that it reads. So it may not have asked it with these contents of the others.
+        Asked again, the guard also tells which cells the failure depends on.
         """
-        key = (index, number, local, tuple(messages))
-        if key not in self.raised and self.model_codec.cells.all and (index, number) in self._raising:
+        if self.model_codec.cells.all and (index, number) in self._raising:
             self.armed(index, local, number)
             self.guards(index, local, [(number, message) for message in messages])
             if messages and self.handlers[index][number].accept is not None:
                 self.accepts(index, local, number, [messages])
-        return self.raised.get(key)
+        return self.raised.get((index, number, local, tuple(messages)))
 
     def _hopeless(self, index: int, number: int, local: bytes, fields: list[bytes]) -> bool:
         """Whether a guard is false here for every message: it returns false without reading the message."""
@@ -415,13 +415,6 @@ class Guards:
         if handler.accept is not None and messages:
             read |= self._evaluate(index, number, local, tuple(messages), True)[1]
         return read
-
-    def again(self, index: int, number: int, local: bytes, messages: Sequence[tuple[int, bytes]]) -> None:
-        """Evaluate a guard again that raised an exception, so that the cells that it read are known."""
-        if self.model_codec.cells.all:
-            self._quorum(index, number, local)
-            if messages or self.handlers[index][number].kind == "action":
-                self.reads(index, number, local, messages)
 
     def _where(self, index: int, number: int, accept: bool = False) -> str:
         what = "accept guard" if accept else "guard"

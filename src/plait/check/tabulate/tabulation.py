@@ -184,7 +184,6 @@ class Tabulation(Evaluation, Asymmetry):
         """Run a handler on every combination of its choices, and check that it is a function."""
         failure = self._guards.failure(index, number, local, messages)
         if failure is not None:  # its guard raised an exception
-            self._guards.again(index, number, local, messages)
             return [Outcome(self.model_codec.without_cells(index, local), [], [], [], [], [], failure)]
         key = (self.system.classes[index], self.handlers[index][number].name)
         count = self._steps_of.get(key, 0) + 1
