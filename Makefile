@@ -18,7 +18,7 @@ PIP_TOOLS := pip-tools==7.6.2
 ACTIONLINT := actionlint@v1.7.12
 ZIG := ziglang==0.17.0
 
-.PHONY: help setup demo test lint rust-lint python-lint actionlint rust-test python-test quick packages galera bench docs lock \
+.PHONY: help setup demo test lint rust-lint python-lint actionlint rust-test python-test quick fuzz packages galera bench docs lock \
   wheel clean
 
 help: ## List the targets
@@ -56,6 +56,10 @@ quick: setup rust-lint ## Run formatting, lint, types and the fast tests, in abo
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(PYTEST) -m "not slow" --hypothesis-profile quick
+
+TESTS := tests
+fuzz: setup ## Run the random tests with new examples; TESTS=tests/check for some of them
+	$(PYTEST) $(TESTS) --hypothesis-profile fuzz -m hypothesis
 
 lint: setup rust-lint python-lint actionlint ## Run formatters, linters and type checkers, but no tests
 

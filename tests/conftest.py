@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 from collections import Counter
@@ -80,15 +79,14 @@ def counter(workplace: Path) -> Path:
     return file
 
 
-# CI draws the same examples each time, so that a red run means a change; everywhere else the search goes on.
+# The same examples each time, so that a red run means a change; `make fuzz` draws others, as many as the tests want.
 # No example has a deadline: how long one takes depends on what else the machine does.
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
-settings.register_profile("thorough", deadline=None)
-MOST_EXAMPLES = {"quick": 5, "default": 80, "ci": 80}
-"""Limits for tests that say how many examples they want. The profile `thorough` has none, and takes twice as long."""
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.register_profile("fuzz", deadline=None, print_blob=True)
+MOST_EXAMPLES = {"quick": 5, "default": 40}
+"""Limits for tests that say how many examples they want. The profile `fuzz` has none."""
+settings.load_profile("default")
 
 
 def pytest_configure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 from plait import System
@@ -38,7 +39,7 @@ def coverage(system: System, explored: Exploration) -> Seen:
             if t.kind not in ("step", "recover") or t.label == "recover":
                 continue
             place, fields = (names[t.process], t.label), state.slots[t.process].fields
-            seen.steps.setdefault(place, set()).add((t.process, fields, frozenset(t.consumed)))
+            seen.steps.setdefault(place, set()).add((t.process, fields, frozenset(Counter(t.consumed).items())))
             seen.taken |= {(type(thaw(m)).__name__, names[t.process]) for _, m in t.consumed}
             if t.state is not None:
                 seen.sent |= {(type(thaw(m)).__name__, names[to]) for to, m in t.sends}
