@@ -106,7 +106,7 @@ def steps(workflow: Path) -> list[dict[str, Any]]:
 
 
 def test_there_are_workflows() -> None:
-    assert {w.stem for w in WORKFLOWS} == {"docs", "test", "wheels"}
+    assert {w.stem for w in WORKFLOWS} == {"docs", "fuzz", "test", "wheels"}
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda w: w.stem)
