@@ -40,7 +40,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     {'a b': True}
     """
     start = time.process_time()
-    context = z3.Context()
+    context = _context()
     solver = _solver(text, context)
     if timeout is not None:
         solver.set("timeout", max(1, int(timeout * 1000)))
@@ -95,7 +95,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
     >>> consecution(text + "(assert (= |after 1| |before 1|))", [1, 2])
     [1]
     """
-    context = z3.Context()
+    context = _context()
     solver = _solver(text, context)
     _asked(context, solver.from_string, text)
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -116,6 +116,11 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
         model = solver.model()
         kept = [n for n in kept if not z3.is_false(model[after[n]])]
     return kept
+
+
+def _context() -> z3.Context:
+    """A context. An exception of a deadline in the middle of its constructor would leave one that cannot be destroyed."""
+    return interruptible(z3.Context, lambda: None)
 
 
 def _solver(text: str, context: z3.Context) -> z3.Solver:
