@@ -28,11 +28,11 @@ mod _native {
     #[pymodule_export]
     use crate::python::canon::Codec;
     #[pymodule_export]
-    use crate::python::engine::{_test_hooks, Engine, Transition};
+    use crate::python::engine::{_test_hooks, Engine};
     #[pymodule_export]
     use crate::python::machine::Machine;
     #[pymodule_export]
-    use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport};
+    use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport, Transition};
     #[pymodule_export]
     use crate::python::set_order::SetOrder;
     #[pymodule_export]

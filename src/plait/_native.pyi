@@ -115,6 +115,18 @@ class Machine:
     ) -> tuple[bool, list[tuple[str, int, int]]]:
         """The value of a property (or of one of its parts) in a state, and what it read."""
 
+    def value(
+        self,
+        property: int,
+        locals: Sequence[tuple[int, Sequence[bytes]]],
+        inboxes: Sequence[Sequence[tuple[int, bytes]]],
+        monitors: Sequence[Sequence[bytes]],
+    ) -> tuple[bytes, list[tuple[str, int, int]]]:
+        """The canonical bytes of an expression over a state, and what it read.
+
+        The expression is a property of the program, but it need not be true or false.
+        """
+
 @final
 class SetOrder:
     """Changes the order of sets while a function is called. On other threads they iterate as usual."""
@@ -365,6 +377,8 @@ class Engine:
         """The audit of a declared symmetry left images out, because there are too many."""
     def initial(self) -> list[tuple[list[int], int]]:
         """The distinct initial states, each with the number of the first combination of choices that leads to it."""
+    def begin_with(self, state: Sequence[int], /) -> None:
+        """Have searches begin with this state from now on, as if it were the only initial one."""
     def successors(self, state: Sequence[int], /) -> list[Transition]: ...
     def components(self, state: Sequence[int], /) -> tuple[list[int], list[int], list[int], list[int]]:
         """Of a state: local ids, inbox ids, monitor ids, budgets."""
@@ -397,6 +411,49 @@ class Engine:
 
         With `safety`, properties of states are decided on the way, and a violation ends the search. Then check refinements:
         each is a `plait.check.live.refinement.Refining`, with the fairness of the System.
+        """
+    def projected(
+        self,
+        options: Options,
+        *,
+        places: Sequence[tuple[str, int, int]],
+        always: Sequence[int],
+        most: int,
+        numbered: Callable[[list[list[int]], bool], tuple[list[tuple[str, int, int]], list[int | None]]] | None = None,
+        progress: Callable[[Counters], object] | None = None,
+    ) -> tuple[
+        list[tuple[list[int], list[Transition], int, bool, int, int]],
+        list[tuple[int, int, int, str, int | None, int]],
+        bool,
+        SearchReport,
+    ]:
+        """The graph of all states, collapsed: states that agree on the places are one node.
+
+        A place is "field" (a process or cell, and its status, 0, or a field, counted from 1), "inbox" (a process) or
+        "monitor" (and a field, counted from 0). A node has the initial state and the steps of a shortest run to it, the
+        number of its states, whether an initial one is among them, and how many are terminal and how many violating. An edge
+        has two nodes, the process, the kind and the handler of a step, and the number of transitions. The third result:
+        there are more nodes than `most`.
+
+        `numbered` gets a state of each node, and whether there are more nodes. It answers with more places to tell nodes
+        apart, or with a number for each node: those with the same number become one, those without a number are left out.
+        """
+    def can(
+        self,
+        options: Options,
+        process: int,
+        handler: int | None,
+        *,
+        progress: Callable[[Counters], object] | None = None,
+    ) -> tuple[tuple[list[int], list[Transition]] | None, SearchReport]:
+        """A shortest run that ends with a step of a process (by this handler, if one is given), or None."""
+    def ways(
+        self, options: Options, state: Sequence[int], *, progress: Callable[[Counters], object] | None = None
+    ) -> tuple[tuple[int, int, int | None] | None, SearchReport]:
+        """How many runs lead to a state: the length of the shortest ones, their number, and that of all runs.
+
+        The last is None if there are infinitely many, because a loop is on the way. The first result is None if no run of
+        the search leads there.
         """
     def path(self, fingerprint: int, run: Sequence[int] | None = None) -> tuple[list[int], list[Transition]] | None:
         """The run to a state that the last search visited; along these fingerprints, if they are given.

@@ -16,6 +16,7 @@ use crate::search::control::{Control, Por};
 use crate::system::model::Result;
 use crate::system::reads::{ReadSet, ReadSets};
 use crate::system::successors::{Successor, TransitionRef, View};
+use crate::system::tables::Transition;
 use crate::util::mapped_array::MappedArray;
 use rustc_hash::FxHashSet;
 use std::io;
@@ -134,6 +135,41 @@ impl Graph {
         }
         path.reverse();
         path
+    }
+
+    /// A shortest run to each of these states: the initial state, and the steps as in `path_by`.
+    pub fn shortest_runs(&self, targets: impl Iterator<Item = StateId>) -> Vec<(StateId, Vec<(StateId, u32)>)> {
+        let parents = self.parents();
+        let run = |target: StateId| {
+            let (mut at, mut run) = (target, Vec::new());
+            while at as usize >= self.roots {
+                let parent = parents[at as usize];
+                let edge = self.targets(parent).iter().position(|&next| next == at).expect("it leads there");
+                run.push((parent, edge as u32));
+                at = parent;
+            }
+            run.reverse();
+            (at, run)
+        };
+        targets.map(run).collect()
+    }
+
+    /// The nearest state with a transition that fits, and the number of its edge.
+    pub fn first_edge(
+        &self,
+        view: &mut View,
+        mut fits: impl FnMut(&View, TransitionRef, &Transition) -> bool,
+    ) -> Result<Option<(StateId, u32)>> {
+        for id in 0..self.len() as StateId {
+            let state = self.state(id);
+            for (edge, via) in (0..self.targets(id).len() as u32).zip(self.transition_refs(view, id)?) {
+                let transition = view.transition(&state, via)?;
+                if fits(view, via, &transition) {
+                    return Ok(Some((id, edge)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The fingerprints of a shortest run to each of some states.

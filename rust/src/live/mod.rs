@@ -4,7 +4,7 @@
 //! has the automaton and its parts. `reach` and `scc` search the product of graph and automaton. `fairness` judges the
 //! components, with the classes of steps from `fair_classes`. `lasso` makes a run of a fair component.
 //! `refinement` compares the edges of the graph with the steps of an abstract system. `docs/internals/liveness.md` has the
-//! argument.
+//! argument. The explorer looks at the same graph: `projection` collapses it, `ways` counts runs.
 
 pub mod automaton;
 mod build;
@@ -15,6 +15,8 @@ pub mod lasso;
 mod merge;
 mod packed;
 pub mod product;
+pub mod projection;
 mod reach;
 pub mod refinement;
 mod scc;
+pub mod ways;

@@ -1,7 +1,9 @@
-//! What Python hands to the engine as tuples: automata, fairness assumptions, clocks.
+//! What Python hands to the engine as tuples: automata, fairness assumptions, clocks, places of states.
 
 use crate::live::automaton::{Automaton, AutomatonNode};
 use crate::live::fairness::{Demand, Fairness};
+use crate::live::projection::Place;
+use crate::system::model::Shape;
 use crate::system::tick::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,5 +43,15 @@ impl FromPyObject<'_, '_> for Time {
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Time> {
         let (clocks, urgent, drift) = object.extract()?;
         Ok(Time { clocks, urgent, drift })
+    }
+}
+
+/// A place of a state, by its kind, its position and a number in it.
+pub fn place_of(shape: &Shape, (kind, index, number): &(String, usize, usize)) -> PyResult<Place> {
+    match kind.as_str() {
+        "field" if *index < shape.processes => Ok(Place::Part(*index, *number)),
+        "inbox" if *index < shape.processes => Ok(Place::Inbox(*index)),
+        "monitor" if *index < shape.monitors => Ok(Place::Monitor(*index, *number)),
+        _ => Err(PyValueError::new_err(format!("no such place: {kind} {index}"))),
     }
 }

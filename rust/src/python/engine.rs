@@ -3,16 +3,20 @@
 use crate::live::automaton::Automaton;
 use crate::live::fairness::Fairness;
 use crate::live::graph::{Graph, Labelling, MOST_PREDICATES};
+use crate::live::lasso::Lasso;
 use crate::live::product::Product;
+use crate::live::projection::{Collapsed, Place, project};
 use crate::live::refinement::{Violation, violation};
+use crate::live::ways::ways;
 use crate::por::stubborn::{ALL, Stubborn};
+use crate::python::arguments::place_of;
 use crate::python::mapping::{self, PyMapping};
 use crate::python::model::PyModel;
 use crate::python::native::model::NativeModel;
 use crate::python::native::shape::NativeShape;
 use crate::python::options::SearchOptions;
-use crate::python::report::{Counters, Failure, LivenessReport, SearchReport, raised};
-use crate::python::store::{Store, message};
+use crate::python::report::{Counters, LivenessReport, SearchReport, Transition, kind_name, raised};
+use crate::python::store::Store;
 use crate::search::control::Control;
 use crate::search::path::{self, Step};
 use crate::search::run::{Strategy, run, watched};
@@ -20,13 +24,11 @@ use crate::search::test_hooks::TestHooks;
 use crate::symmetry::group::{Group, LISTED};
 use crate::system::model::{Capacity, CrashFault, Fault, Model, Network, PropertyKind, Quantifier, Shape};
 use crate::system::successors::View;
-use crate::system::tables::{Details, Kind, Tables};
+use crate::system::tables::{Kind, Tables};
 use crate::system::tick::Time;
-use crate::system::values::Values;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -38,99 +40,11 @@ type StemAndCycle = (Vec<u32>, Vec<Step>, Vec<Step>);
 /// How long a search that is to end waits for user code to return.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// One transition out of a state: who did what, and the state after it.
-#[pyclass(frozen, module = "plait._native")]
-pub struct Transition {
-    tables: Arc<Tables>,
-    step: Step,
-}
-
-impl Transition {
-    fn details(&self) -> Details<'_> {
-        self.tables.details(&self.step.record)
-    }
-
-    fn values(&self) -> &Values {
-        self.tables.model.values()
-    }
-}
-
-#[pymethods]
-impl Transition {
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.details().kind {
-            Kind::Step => "step",
-            Kind::Lose => "lose",
-            Kind::Duplicate => "duplicate",
-            Kind::Crash => "crash",
-            Kind::Recover => "recover",
-            Kind::Tick => "tick",
-        }
-    }
-
-    /// Whether it is a step of a process, or a recovery that is assumed to happen.
-    #[getter]
-    fn moves(&self) -> bool {
-        self.step.record.moves
-    }
-
-    #[getter]
-    fn process(&self) -> usize {
-        self.step.process
-    }
-
-    /// The handler's number in its class, for a step.
-    #[getter]
-    fn handler(&self) -> Option<u16> {
-        (self.details().kind == Kind::Step).then_some(self.details().handler)
-    }
-
-    /// (message id, sender, content)
-    #[getter]
-    fn consumed<'py>(&self, py: Python<'py>) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
-        self.details().consumed.iter().map(|&m| message(py, self.values(), m)).collect()
-    }
-
-    /// (receiver, message id, content) in the order sent
-    #[getter]
-    fn sends<'py>(&self, py: Python<'py>) -> Vec<(u16, u32, Bound<'py, PyBytes>)> {
-        let send = |&(to, m): &(u16, u32)| (to, m, message(py, self.values(), m).2);
-        self.details().sends().iter().map(send).collect()
-    }
-
-    #[getter]
-    fn events<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        self.details().events().iter().map(|&e| PyBytes::new(py, self.values().event_content(e).1)).collect()
-    }
-
-    #[getter]
-    fn choices<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        self.details().choices().iter().map(|&c| PyBytes::new(py, self.values().field_content(c))).collect()
-    }
-
-    #[getter]
-    fn spawned(&self) -> Vec<u16> {
-        let movers = self.tables.model.shape().movers();
-        self.details().spawns().iter().map(|&(slot, _)| slot).filter(|&slot| (slot as usize) < movers).collect()
-    }
-
-    /// Whether it is a violation (a failed assertion, an exception) or an error of the model, and what happened.
-    #[getter]
-    fn failure(&self) -> Option<Failure> {
-        self.step.failure.as_deref().map(Failure::from)
-    }
-
-    #[getter]
-    fn state(&self) -> Vec<u32> {
-        self.step.state.clone()
-    }
-
-    #[getter]
-    fn fingerprint(&self) -> u64 {
-        self.step.fingerprint
-    }
-}
+/// Of a collapsed state graph: the initial state and the steps of a run to a node, how many states the node has, whether an
+/// initial one is among them, and how many are terminal and how many violating.
+type CollapsedNode = (Vec<u32>, Vec<Py<Transition>>, u64, bool, u64, u64);
+/// Two nodes, the process, the kind and the handler of a step, and how many transitions there are.
+type CollapsedEdge = (u32, u32, u16, &'static str, Option<u16>, u64);
 
 /// A system's transition relation and the searches over it.
 #[pyclass(module = "plait._native")]
@@ -286,6 +200,12 @@ impl Engine {
         Ok(states.iter().map(|one| (one.state.clone(), one.combination)).collect())
     }
 
+    /// Have searches begin with this state from now on.
+    #[pyo3(signature = (state, /))]
+    fn begin_with(&self, state: Vec<u32>) {
+        self.tables.begin_with(state);
+    }
+
     #[pyo3(signature = (state, /))]
     fn fingerprint(&self, py: Python, state: Vec<u32>) -> u64 {
         py.detach(|| View::new(&self.tables).fingerprint(&state))
@@ -399,7 +319,7 @@ impl Engine {
         lassos.resize_with(automata.len(), || None);
         let mut refined = refined.into_inner();
         refined.resize_with(refinements.len(), || None);
-        let made = |steps| self.transitions(steps).into_iter().map(|step| Py::new(py, step)).collect::<PyResult<_>>();
+        let made = |steps| self.made(py, steps);
         let lassos =
             lassos.into_iter().map(|run| run.map(|(at, stem, cycle)| Ok((at, made(stem)?, made(cycle)?))).transpose());
         Ok(LivenessReport {
@@ -414,6 +334,111 @@ impl Engine {
             silent: silent.into_inner(),
             stays: reduced && self.tables.any_step_stays(),
         })
+    }
+
+    /// The graph of all states, collapsed to some places: its nodes and edges, whether there are more nodes than `most`, and
+    /// the report of the search. `numbered` gets a state of each node, and answers with more places, or with numbers of nodes.
+    #[pyo3(signature = (options, *, places, always, most, numbered = None, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments, checked by the stub")]
+    #[allow(clippy::type_complexity)]
+    fn projected(
+        &self,
+        py: Python,
+        options: SearchOptions,
+        places: Vec<(String, usize, usize)>,
+        always: Vec<usize>,
+        most: usize,
+        numbered: Option<Py<PyAny>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Vec<CollapsedNode>, Vec<CollapsedEdge>, bool, SearchReport)> {
+        if always.len() >= MOST_PREDICATES {
+            return Err(PyValueError::new_err(format!("more than {MOST_PREDICATES} predicates")));
+        }
+        let shape = self.tables.model.shape();
+        let places = places.iter().map(|place| place_of(shape, place)).collect::<PyResult<Vec<Place>>>()?;
+        let made = Mutex::new((Vec::new(), Vec::new(), false));
+        let report = self.of_graph(py, options, &always, progress, |view, control, graph| {
+            let mut places = places.clone();
+            let mut found = project(view, control, graph, &places, &always, most)?;
+            while let Some(numbered) = &numbered {
+                let states: Vec<Vec<u32>> = found.nodes.iter().map(|node| graph.state(node.first)).collect();
+                let (more, numbers): (Vec<(String, usize, usize)>, Vec<Option<u32>>) =
+                    Python::attach(|py| numbered.call1(py, (states, found.cut))?.extract(py))?;
+                if more.is_empty() {
+                    found = found.merged(&numbers);
+                    break;
+                }
+                for place in &more {
+                    places.push(place_of(shape, place)?);
+                }
+                found = project(view, control, graph, &places, &always, most)?;
+            }
+            let runs = graph.shortest_runs(found.nodes.iter().map(|node| node.first));
+            let mut nodes = Vec::new();
+            for (node, (start, stem)) in found.nodes.into_iter().zip(runs) {
+                let (start, steps, _) = Lasso { start, stem, cycle: Vec::new() }.steps(view, graph)?;
+                nodes.push((node, start, steps));
+            }
+            let edges = found.edges.iter().map(|(&(from, to, process, kind, handler), &count)| {
+                (from, to, process, kind_name(kind), (kind == Kind::Step).then_some(handler), count)
+            });
+            *made.lock() = (nodes, edges.collect(), found.cut);
+            Ok(())
+        })?;
+        let (nodes, edges, cut) = made.into_inner();
+        let nodes = nodes.into_iter().map(|(node, start, steps): (Collapsed, _, _)| {
+            Ok((start, self.made(py, steps)?, node.count, node.initial, node.terminal, node.violating))
+        });
+        Ok((nodes.collect::<PyResult<_>>()?, edges, cut, report))
+    }
+
+    /// A shortest run that ends with a step of a process, by this handler if one is given: the initial state and the steps. And
+    /// the report of the search.
+    #[pyo3(signature = (options, process, handler, *, progress = None))]
+    #[allow(clippy::type_complexity)]
+    fn can(
+        &self,
+        py: Python,
+        options: SearchOptions,
+        process: u16,
+        handler: Option<u16>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Option<(Vec<u32>, Vec<Py<Transition>>)>, SearchReport)> {
+        let found = Mutex::new(None);
+        let report = self.of_graph(py, options, &[], progress, |view, _, graph| {
+            let last = graph.first_edge(view, |view, via, transition| {
+                let details = view.tables.details(transition);
+                let fits = handler.is_none_or(|handler| handler == details.handler);
+                via.process == process && details.kind == Kind::Step && fits
+            })?;
+            if let Some(last) = last {
+                let stem = graph.path_by(last);
+                let run = Lasso { start: stem[0].0, stem, cycle: Vec::new() }.steps(view, graph)?;
+                *found.lock() = Some((run.0, run.1));
+            }
+            Ok(())
+        })?;
+        let run = found.into_inner().map(|(start, steps)| PyResult::Ok((start, self.made(py, steps)?)));
+        Ok((run.transpose()?, report))
+    }
+
+    /// The runs that lead to a state: the length of the shortest ones, their number, and that of all. And the report.
+    #[pyo3(signature = (options, state, *, progress = None))]
+    #[allow(clippy::type_complexity)]
+    fn ways(
+        &self,
+        py: Python,
+        options: SearchOptions,
+        state: Vec<u32>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Option<(u32, u128, Option<u128>)>, SearchReport)> {
+        let found = Mutex::new(None);
+        let report = self.of_graph(py, options, &[], progress, |_, _, graph| {
+            let target = (0..graph.len() as u32).find(|&id| graph.state(id) == state);
+            *found.lock() = target.and_then(|target| ways(graph, target));
+            Ok(())
+        })?;
+        Ok((found.into_inner().map(|ways| (ways.length, ways.shortest, ways.all)), report))
     }
 
     /// The run to a state that the last search visited; along these fingerprints, if they are given. It is the initial state
@@ -466,6 +491,28 @@ pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool) {
 }
 
 impl Engine {
+    /// Build the graph of all states with the values of some properties, and look at it.
+    fn of_graph(
+        &self,
+        py: Python,
+        options: SearchOptions,
+        predicates: &[usize],
+        progress: Option<Py<PyAny>>,
+        look: impl Fn(&mut View, &Control, &Graph) -> crate::system::model::Result<()> + Send + Sync,
+    ) -> PyResult<SearchReport> {
+        let control = Control::new(&self.tables.model.shape().clone(), options.for_runs())?;
+        self.watch(py, &control, Strategy::Stateless, progress, |tick| {
+            watched(&self.tables, &control, tick, || {
+                let mut view = View::new(&self.tables);
+                let labelling = Labelling { control: &control, predicates, spare: 0, safety: false };
+                let graph = Graph::explored(&mut view, labelling, None)?;
+                look(&mut view, &control, &graph)
+            })
+        })?;
+        let counters = self.counters(py, &control, Strategy::Stateless);
+        SearchReport::new(py, &control, counters)
+    }
+
     /// Work with a watch that tells of progress, and stops on Ctrl-C.
     fn watch(
         &self,
@@ -507,6 +554,11 @@ impl Engine {
             return Err(error);
         }
         result.map_err(raised)
+    }
+
+    /// Steps as Python objects.
+    fn made(&self, py: Python, steps: Vec<Step>) -> PyResult<Vec<Py<Transition>>> {
+        self.transitions(steps).into_iter().map(|step| Py::new(py, step)).collect()
     }
 
     fn transitions(&self, steps: Vec<Step>) -> Vec<Transition> {

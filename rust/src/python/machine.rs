@@ -139,14 +139,36 @@ impl Machine {
             None => vm.0.property(property, &state),
             Some(part) => vm.0.part(property, part, &state),
         };
-        let reads = vm.0.reads().iter().map(|read| match *read {
-            Read::Status(process) => ("status", process, 0),
-            Read::Field(process, field) => ("field", process, field),
-            Read::Inbox(process) => ("inbox", process, 0),
-            Read::Monitor(monitor, field) => ("monitor", monitor, field),
-        });
-        Ok((value.map_err(gave_up)?, reads.collect()))
+        let value = value.map_err(gave_up)?;
+        Ok((value, reads(&mut vm.0)))
     }
+
+    /// The value of an expression over a state (a property of the program, but it need not be true or false), and what it
+    /// read.
+    fn value<'py>(
+        &self,
+        py: Python<'py>,
+        property: usize,
+        locals: Vec<(u8, Vec<Vec<u8>>)>,
+        inboxes: Vec<Messages>,
+        monitors: Vec<Vec<Vec<u8>>>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Reads)> {
+        let mut vm = self.vm.lock();
+        let state = State { locals, inboxes, monitors };
+        let value = vm.0.value(property, &state).map_err(gave_up)?;
+        Ok((PyBytes::new(py, &value), reads(&mut vm.0)))
+    }
+}
+
+/// What the last question read.
+fn reads(vm: &mut Vm) -> Reads {
+    let named = |read: &Read| match *read {
+        Read::Status(process) => ("status", process, 0),
+        Read::Field(process, field) => ("field", process, field),
+        Read::Inbox(process) => ("inbox", process, 0),
+        Read::Monitor(monitor, field) => ("monitor", monitor, field),
+    };
+    vm.reads().iter().map(named).collect()
 }
 
 /// The machine gave up: a LookupError with the reason.

@@ -1,13 +1,115 @@
 //! The values that searches return to Python: counters, findings, reports, and faults as exceptions.
 
-use crate::python::engine::Transition;
 use crate::python::native::model::Disagreement;
+use crate::python::store::message;
 use crate::search::control::{Control, Limit};
+use crate::search::path::Step;
 use crate::system::model::{self, Fault};
-use crate::system::tables::Kind;
+use crate::system::tables::{Details, Kind, Tables};
+use crate::system::values::Values;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
+use std::sync::Arc;
+
+/// The name of a kind of step.
+pub fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Step => "step",
+        Kind::Lose => "lose",
+        Kind::Duplicate => "duplicate",
+        Kind::Crash => "crash",
+        Kind::Recover => "recover",
+        Kind::Tick => "tick",
+    }
+}
+
+/// One transition out of a state: who did what, and the state after it.
+#[pyclass(frozen, module = "plait._native")]
+pub struct Transition {
+    pub(super) tables: Arc<Tables>,
+    pub(super) step: Step,
+}
+
+impl Transition {
+    fn details(&self) -> Details<'_> {
+        self.tables.details(&self.step.record)
+    }
+
+    fn values(&self) -> &Values {
+        self.tables.model.values()
+    }
+}
+
+#[pymethods]
+impl Transition {
+    #[getter]
+    fn kind(&self) -> &'static str {
+        kind_name(self.details().kind)
+    }
+
+    /// Whether it is a step of a process, or a recovery that is assumed to happen.
+    #[getter]
+    fn moves(&self) -> bool {
+        self.step.record.moves
+    }
+
+    #[getter]
+    fn process(&self) -> usize {
+        self.step.process
+    }
+
+    /// The handler's number in its class, for a step.
+    #[getter]
+    fn handler(&self) -> Option<u16> {
+        (self.details().kind == Kind::Step).then_some(self.details().handler)
+    }
+
+    /// (message id, sender, content)
+    #[getter]
+    fn consumed<'py>(&self, py: Python<'py>) -> Vec<(u32, u16, Bound<'py, PyBytes>)> {
+        self.details().consumed.iter().map(|&m| message(py, self.values(), m)).collect()
+    }
+
+    /// (receiver, message id, content) in the order sent
+    #[getter]
+    fn sends<'py>(&self, py: Python<'py>) -> Vec<(u16, u32, Bound<'py, PyBytes>)> {
+        let send = |&(to, m): &(u16, u32)| (to, m, message(py, self.values(), m).2);
+        self.details().sends().iter().map(send).collect()
+    }
+
+    #[getter]
+    fn events<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.details().events().iter().map(|&e| PyBytes::new(py, self.values().event_content(e).1)).collect()
+    }
+
+    #[getter]
+    fn choices<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.details().choices().iter().map(|&c| PyBytes::new(py, self.values().field_content(c))).collect()
+    }
+
+    #[getter]
+    fn spawned(&self) -> Vec<u16> {
+        let movers = self.tables.model.shape().movers();
+        self.details().spawns().iter().map(|&(slot, _)| slot).filter(|&slot| (slot as usize) < movers).collect()
+    }
+
+    /// Whether it is a violation (a failed assertion, an exception) or an error of the model, and what happened.
+    #[getter]
+    fn failure(&self) -> Option<Failure> {
+        self.step.failure.as_deref().map(Failure::from)
+    }
+
+    #[getter]
+    fn state(&self) -> Vec<u32> {
+        self.step.state.clone()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> u64 {
+        self.step.fingerprint
+    }
+}
 
 /// The counters of a search at one moment: while it runs, or when it has ended.
 #[pyclass(frozen, get_all, module = "plait._native")]

@@ -29,6 +29,11 @@ impl Tables {
         Ok(self.initial.lock().get_or_insert(found).clone())
     }
 
+    /// Have searches begin with this state from now on, as if it were the only initial one.
+    pub fn begin_with(&self, state: Vec<u32>) {
+        *self.initial.lock() = Some([InitialState { state, combination: 0 }].into());
+    }
+
     fn made_initial(&self) -> Result<Vec<InitialState>> {
         let initial = self.model.initial()?;
         let count = initial.processes.iter().try_fold(1usize, |count, outcomes| count.checked_mul(outcomes.len()));

@@ -239,6 +239,14 @@ impl Machine {
         self.state.property(&self.program, entry.function, views, state)
     }
 
+    /// The value of a function of a state that need not be true or false, as canonical bytes.
+    pub fn value(&mut self, property: usize, state: &dyn StateView) -> Answer<Vec<u8>> {
+        let entry = self.program.properties.get(property).and_then(Option::as_ref).ok_or(NOT_LOWERED)?;
+        let parameters = self.program.functions[entry.function as usize].parameters;
+        let views = std::iter::repeat_n(Value::Unset, parameters).collect();
+        self.state.about_state(&self.program, entry.function, views, state, encoded)
+    }
+
     /// The value of a part of a property.
     pub fn part(&mut self, property: usize, part: usize, state: &dyn StateView) -> Answer<bool> {
         let entry = self.program.properties.get(property).and_then(Option::as_ref);
@@ -321,16 +329,30 @@ impl State {
 
     /// The value of a property, or of a part of one.
     fn property(&mut self, program: &Program, function: u32, views: Items, state: &dyn StateView) -> Answer<bool> {
+        self.about_state(program, function, views, state, |_, value| match value {
+            Value::Bool(truth) => Ok(*truth),
+            _ => Err(Bail(&"a property that is neither true nor false")),
+        })
+    }
+
+    /// What a function of a state returns, as `made` makes it from the value.
+    fn about_state<T: PartialEq>(
+        &mut self,
+        program: &Program,
+        function: u32,
+        views: Items,
+        state: &dyn StateView,
+        made: impl Fn(&Program, &Value) -> Answer<T>,
+    ) -> Answer<T> {
         self.begin(None);
         self.in_all_orders(
             |machine, order| {
                 let State { memory, effects, .. } = machine;
                 memory.reset_views(program);
                 let mut run = Run::new(program, memory, effects, Question::Property(state), order);
-                match run.call(function, views.iter().cloned())? {
-                    Value::Bool(truth) => Ok((truth, run.largest_set)),
-                    _ => Err(Bail(&"a property that is neither true nor false")),
-                }
+                let value = run.call(function, views.iter().cloned())?;
+                let largest = run.largest_set;
+                Ok((made(program, &value)?, largest))
             },
             |a, b| a == b,
         )

@@ -73,12 +73,18 @@ def lower(system: System, encode: Callable[[object], bytes]) -> Lowered:
             gc.enable()
 
 
+def lower_expression(system: System, function: Any, encode: Callable[[object], bytes]) -> Lowered:
+    """Lower one function of the view, as the only property of the program. It need not be true or false."""
+    return _Systems(system, encode).of_state(function)
+
+
 class _Systems:
     """Lowers one System."""
 
     def __init__(self, system: System, encode: Callable[[object], bytes]) -> None:
         self.system = system
         self.lowering = Lowering(system, encode)
+        self.classes = list(dict.fromkeys(system.classes))
         self.entries: list[_Entry] = []
 
     def entry(
@@ -97,33 +103,54 @@ class _Systems:
 
     def lowered(self) -> Lowered:
         """The program and the reports."""
-        system, lowering = self.system, self.lowering
-        classes = list(dict.fromkeys(system.classes))
-        for cls in classes:
-            lowering.classes.number(cls)
-        for monitor in system.monitors:
-            lowering.classes.number(type(monitor))
-        for shared in system.shared:
-            lowering.classes.number(type(shared))
+        self._meet()
+        handlers = [[self._handler(cls, h) for h in cls.__plait_handlers__] for cls in self.classes]
+        monitors = [self._monitor(monitor) for monitor in self.system.monitors]
+        properties = [self._judged(p) for p in self.system.properties]
+        self.lowering.complete()
+        return self._program(
+            [[self._made(h) for h in of_class] for of_class in handlers],
+            [(cls, self._native(entry)) for cls, entry in monitors],
+            [self._property(*judged) for judged in properties],
+        )
+
+    def of_state(self, function: Any) -> Lowered:
+        """The program of one function of the view, without handlers."""
+        self._meet()
+        entry = self.entry("the expression", function, (VIEW,))
+        self.lowering.complete()
+        number = self.lowering.classes.number
+        monitors: list[tuple[int, int | None]] = [(number(type(monitor)), None) for monitor in self.system.monitors]
+        return self._program([[] for _ in self.classes], monitors, [self._property(entry, True, [])])
+
+    def _meet(self) -> None:
+        """Number the classes of the System, and those of the values that it begins with."""
+        system, classes = self.system, self.lowering.classes
+        for cls in (*self.classes, *map(type, system.monitors), *map(type, system.shared)):
+            classes.number(cls)
         for thing in (*system.processes, *system.monitors, *system.shared):
             for name in thing.__plait_fields__:
-                lowering.classes.meet(thing.__dict__[name])
-        handlers = [[self._handler(cls, h) for h in cls.__plait_handlers__] for cls in classes]
-        monitors = [self._monitor(monitor) for monitor in system.monitors]
-        properties = [self._judged(p) for p in system.properties]
-        lowering.complete()
+                classes.meet(thing.__dict__[name])
+
+    def _program(
+        self,
+        handlers: list[list[nodes.Handler]],
+        monitors: list[tuple[int, int | None]],
+        properties: list[nodes.Property | None],
+    ) -> Lowered:
+        system, lowering = self.system, self.lowering
         program = nodes.Program(
             functions=lowering.finished(),
             classes=lowering.classes.finished(),
             processes=[
-                nodes.Process(lowering.classes.number(cls), pid.role, pid.index, classes.index(cls))
+                nodes.Process(lowering.classes.number(cls), pid.role, pid.index, self.classes.index(cls))
                 for cls, pid in zip(system.classes, system.pids, strict=True)
             ],
             first_spare=len(system.processes),
-            handlers=[[self._made(h) for h in of_class] for of_class in handlers],
-            monitors=[(cls, self._native(entry)) for cls, entry in monitors],
+            handlers=handlers,
+            monitors=monitors,
             shared=[self._shared(shared) for shared in system.shared],
-            properties=[self._property(*judged) for judged in properties],
+            properties=properties,
             inserts=lowering.inserts,
         )
         return Lowered(program, [self._report(entry) for entry in self.entries], lowering.classes.order)
