@@ -15,6 +15,7 @@ from plait.check.tabulate.native_shape import NativeSystem
 from plait.check.tabulate.tabulation import Tabulation
 from plait.ir.lower import FunctionReport
 from plait.kernel.errors import Argument, UsageError
+from plait.kernel.values import Data, to_data
 from plait.model.properties import ASSERTIONS, NO_EXCEPTIONS
 from plait.model.system import System, plays
 
@@ -71,6 +72,7 @@ class Runner:
             native=self.native,
         )
         self.tabulation.store = self.engine.store
+        self._data: dict[tuple[type | None, int], dict[str, Data]] = {}
 
     @functools.cached_property
     def initial(self) -> list[tuple[list[int], int]]:
@@ -92,6 +94,16 @@ class Runner:
         cells = locals_[len(self.system.classes) :]
         store = self.engine.store
         return store.local_with_cells(locals_[index], cells) if cells else store.local(locals_[index])
+
+    def data(self, index: int, local: int) -> dict[str, Data]:
+        """The fields of a local state as data; of a cell, its content without a name. Callers must not change it."""
+        processes = len(self.system.classes)
+        key = (self.system.classes[index] if index < processes else None, local)
+        if key not in self._data:
+            cell = index >= processes
+            fields = {"": self.tabulation.cell_value(local)} if cell else self.tabulation.local_value(index, local)[1]
+            self._data[key] = {name: to_data(value) for name, value in fields.items()}
+        return self._data[key]
 
     def holds(self, number: int, state: Sequence[int]) -> bool | None:
         """Whether a property's predicate is true in a state; None if it raises an exception."""

@@ -180,7 +180,7 @@ class View:
     ) -> None:
         self.system = system
         self._cell = cell
-        self.local, self.inbox, self._monitor = local, inbox, monitor
+        self.local, self.inbox, self.monitor = local, inbox, monitor
         self.auxiliary = auxiliary or {}
         """Fields without a value in this view. Reading one is an error."""
         self.reads: dict[Component, None] = {}
@@ -227,7 +227,7 @@ class View:
             for i, monitor in enumerate(self.system.monitors):
                 if isinstance(monitor, key):
                     self.reads["monitor", i, None] = None
-                    return self._monitor(i)
+                    return self.monitor(i)
         if isinstance(key, type) and issubclass(key, Shared):
             return self._shared(key)
         raise ModelError(

@@ -108,6 +108,19 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     A target that is a file or a module belongs to the current folder. Where this is, is stored relative to the file, so
     that the trace can be replayed from any folder.
     """
+    file = Path(path)
+    content = trace_bytes(trace, file)
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise TraceError(
+            f"{file}: cannot be written: {error.strerror}",
+            hint="give a path in a folder that exists and is writable",
+        ) from None
+
+
+def trace_bytes(trace: Trace, file: Path) -> bytes:
+    """The content of a file with a trace as ITF."""
     variables = _variables(trace)
     plait: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for field in ("target", "parameters", "property", "lanes", "messages", "loop", "explanation", "tidied", "why"):
@@ -115,7 +128,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     if trace.marks:
         plait["marks"] = trace.marks
     if re.search(r"[/.:]", trace.target):
-        plait["folder"] = os.path.relpath(Path.cwd(), Path(path).parent.resolve())
+        plait["folder"] = os.path.relpath(Path.cwd(), file.parent.resolve())
     for field in ("chosen", "waiting", "violators"):
         if getattr(trace, field):
             plait[field] = getattr(trace, field)
@@ -138,7 +151,6 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     }
     if trace.loop is not None:
         document["loop"] = trace.loop
-    file = Path(path)
     try:
         content = msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -146,13 +158,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
             f"{file}: the trace has a value that JSON cannot represent: {error}",
             hint="make the data of the trace with plait.kernel.values.to_data",
         ) from None
-    try:
-        file.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
-    except OSError as error:
-        raise TraceError(
-            f"{file}: cannot be written: {error.strerror}",
-            hint="give a path in a folder that exists and is writable",
-        ) from None
+    return msgspec.json.format(content, indent=1) + b"\n"
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:

@@ -17,6 +17,7 @@ from types import CodeType, FunctionType
 
 from plait._native import Transition
 from plait.check.explain.tracing import Tracer
+from plait.check.runner import Runner
 from plait.check.tabulate.codec import UNBORN, UP
 from plait.check.tabulate.steprun import Outcome
 from plait.kernel.errors import ModelError, TraceError
@@ -45,8 +46,7 @@ def stop_inside(tracer: Tracer, transition: Transition) -> None:
 
     What the run does is forgotten. If the user ends the program in the debugger, this is a KeyboardInterrupt.
     """
-    engine, tabulation = tracer.runner.engine, tracer.runner.tabulation
-    index, locals_ = transition.process, engine.components(tracer.state)[0]
+    tabulation, index = tracer.runner.tabulation, transition.process
     handlers = tabulation.handlers[index]
     local = tracer.runner.local(tracer.state, index)
     number = transition.handler
@@ -60,9 +60,7 @@ def stop_inside(tracer: Tracer, transition: Transition) -> None:
             f"the guard of {where} raises an exception, so the handler does not run",
             hint="put breakpoint() into the guard, or choose an earlier step",
         )
-    unborn = [engine.store.local(one)[0] == UNBORN for one in locals_]
-    outcomes = tabulation.step(index, local, number, messages)
-    run = next(i for i, outcome in enumerate(outcomes) if _is(outcome, transition, unborn))
+    run = run_number(tracer.runner, tracer.state, transition, local, number)
     with _stopping(handlers[number].function, where, run):
         try:
             results = tabulation.answer(("step", index, local, number, messages, True))
@@ -71,6 +69,15 @@ def stop_inside(tracer: Tracer, transition: Transition) -> None:
     failures = [result[-1] for result in results if result[-1] is not None]
     if transition.failure is None and any(failure[-1] in _QUIT for failure in failures):
         raise KeyboardInterrupt
+
+
+def run_number(runner: Runner, state: Sequence[int], transition: Transition, local: bytes, number: int) -> int:
+    """Which of the runs of a handler, one per combination of choices, is this transition. It is counted from 0."""
+    engine = runner.engine
+    unborn = [engine.store.local(one)[0] == UNBORN for one in engine.components(state)[0]]
+    messages = [(sender, content) for _, sender, content in transition.consumed]
+    outcomes = runner.tabulation.step(transition.process, local, number, messages)
+    return next(i for i, outcome in enumerate(outcomes) if _is(outcome, transition, unborn))
 
 
 def _is(outcome: Outcome, transition: Transition, unborn: Sequence[bool]) -> bool:

@@ -234,18 +234,17 @@ def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]
 
 def state_fields(runner: Runner, state: Sequence[int]) -> dict[str, dict[str, Data]]:
     """For each process and shared object, its fields as data; with drift, also by how many ticks a process is ahead."""
-    system, tabulation = runner.system, runner.tabulation
+    system = runner.system
     found: dict[str, dict[str, Data]] = {}
     leads = runner.engine.leads(state) if system.drift else []
     locals_ = runner.engine.components(state)[0]
     for index, pid in enumerate(system.pids):
-        fields = tabulation.local_value(index, locals_[index])[1]
-        own = found[repr(pid)] = {name: to_data(value) for name, value in fields.items()}
+        own = found[repr(pid)] = runner.data(index, locals_[index])
         if leads and system.classes[index].__plait_clocks__:
-            own["(lead)"] = leads[index]
+            found[repr(pid)] = own | {"(lead)": leads[index]}
     found |= {repr(shared): {} for shared in system.shared}
-    for cell, local in zip(system.cells, locals_[len(system.pids) :], strict=True):
-        found[repr(cell.shared)][cell.name] = to_data(tabulation.cell_value(local))
+    for index, cell in enumerate(system.cells, len(system.pids)):
+        found[repr(cell.shared)][cell.name] = runner.data(index, locals_[index])[""]
     return found
 
 

@@ -13,29 +13,30 @@ from plait.model.process import Handler
 
 def waiting(runner: Runner, state: Sequence[int]) -> list[Wait]:
     """For each handler of each process, why it cannot run, or does nothing. A process that does not run has one entry."""
-    system, tabulation = runner.system, runner.tabulation
+    return [wait for index in range(len(runner.system.classes)) for wait in waiting_of(runner, state, index)]
+
+
+def waiting_of(runner: Runner, state: Sequence[int], index: int) -> list[Wait]:
+    """The same for one process."""
+    tabulation, cls, pid = runner.tabulation, runner.system.classes[index], runner.system.pids[index]
     locals_, inboxes, _, _ = runner.engine.components(state)
-    found = []
-    for index, (cls, pid) in enumerate(zip(system.classes, system.pids, strict=True)):
-        status = tabulation.local_value(index, locals_[index])[0]
-        if status == "unborn":
-            continue
-        if status != "up":
-            found.append(Wait(repr(pid), None, f"it is {status}"))
-            continue
-        local = runner.local(state, index)
-        armed = {takes.handler: takes for takes in tabulation.armed(index, local)}
-        pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[index])]
-        handlers = [(n, h) for n, h in enumerate(cls.__plait_handlers__) if h.kind in ("action", "message")]
-        if not handlers:
-            found.append(Wait(repr(pid), None, "it has no handlers"))
-        for number, handler in handlers:
-            for_it = [m for m in dict.fromkeys(pending) if number in tabulation.handlers_for(index, *m)]
-            answers = list(zip(for_it, tabulation.guards(index, local, [(number, m) for m in for_it]), strict=True))
-            taken = [a for _, a in answers if a is not None]
-            reason = _full(runner, index, number, local, inboxes, [m for m, a in answers if a is not None])
-            reason = reason or _reason(handler, armed.get(number), len(for_it), len(taken))
-            found.append(Wait(repr(pid), handler.name, reason))
+    status = tabulation.local_value(index, locals_[index])[0]
+    if status == "unborn":
+        return []
+    if status != "up":
+        return [Wait(repr(pid), None, f"it is {status}")]
+    local = runner.local(state, index)
+    armed = {takes.handler: takes for takes in tabulation.armed(index, local)}
+    pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inboxes[index])]
+    handlers = [(n, h) for n, h in enumerate(cls.__plait_handlers__) if h.kind in ("action", "message")]
+    found = [] if handlers else [Wait(repr(pid), None, "it has no handlers")]
+    for number, handler in handlers:
+        for_it = [m for m in dict.fromkeys(pending) if number in tabulation.handlers_for(index, *m)]
+        answers = list(zip(for_it, tabulation.guards(index, local, [(number, m) for m in for_it]), strict=True))
+        taken = [a for _, a in answers if a is not None]
+        reason = _full(runner, index, number, local, inboxes, [m for m, a in answers if a is not None])
+        reason = reason or _reason(handler, armed.get(number), len(for_it), len(taken))
+        found.append(Wait(repr(pid), handler.name, reason))
     return found
 
 

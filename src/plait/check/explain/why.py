@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from plait.check.explain.tracing import Tracer
+from plait.check.runner import Runner
 from plait.check.tabulate.codec import require_users
 from plait.ir.definition import definition
 from plait.kernel.trace import Clause, Event, Read, Why
@@ -69,23 +72,22 @@ def why(tracer: Tracer, prop: Property, number: int, events: Sequence[Event]) ->
     roots |= _of_inboxes(tracer, components, events)
     if prop.kind == "final":  # every step contributes to the state being terminal
         roots |= set(range(len(events)))
-    clauses = list(_clauses(prop, _last(tracer)))[:MOST_CLAUSES]
-    return Why(clauses, _by_step(reads), _sliced(tracer, events, roots))
+    return Why(clauses(prop, view_of(runner, tracer.state)), _by_step(reads), _sliced(tracer, events, roots))
 
 
 def violators(tracer: Tracer, prop: Property) -> list[list[str]]:
     """The processes, or pairs, for which a property of each process or of pairs is false in the last state."""
     if prop.quantified is None:
         return []
-    return [[repr(p.id) for p in chosen] for chosen in prop.quantified.violators(_last(tracer))]
+    return [[repr(p.id) for p in chosen] for chosen in prop.quantified.violators(view_of(tracer.runner, tracer.state))]
 
 
-def _last(tracer: Tracer) -> View:
-    """The last state."""
-    locals_, inboxes, monitors, _ = tracer.runner.engine.components(tracer.state)
-    tabulation, processes = tracer.runner.tabulation, len(tracer.names)
+def view_of(runner: Runner, state: Sequence[int]) -> View:
+    """A view of a state."""
+    locals_, inboxes, monitors, _ = runner.engine.components(state)
+    tabulation, processes = runner.tabulation, len(runner.system.classes)
     view = View(
-        tracer.runner.system,
+        runner.system,
         lambda i: tabulation.local_value(i, locals_[i]),
         lambda i: tabulation.inbox_value(inboxes[i]),
         lambda i: tabulation.monitor_value(i, monitors[i]),
@@ -190,24 +192,38 @@ def _slice(events: Sequence[Event], roots: set[int], queues: dict[int, str]) -> 
 # -- clauses -----------------------------------------------------------------------------------------------------------
 
 
-def _clauses(prop: Property, view: View) -> Iterator[Clause]:
+def clauses(prop: Property, view: View) -> list[Clause]:
     """The parts that decide the value of a property, each with its value. Nothing if there is no source."""
+    return list(itertools.islice(_caught(_clauses(prop, view)), MOST_CLAUSES))
+
+
+def clauses_of(function: Any, arguments: Sequence[Any]) -> list[Clause]:
+    """The parts that decide what a function of the model returns, such as a guard."""
+    return list(itertools.islice(_caught(_inside(function, arguments, set())), MOST_CLAUSES))
+
+
+def _caught(found: Iterator[Clause]) -> Iterator[Clause]:
+    """A part may raise if it is evaluated alone. The verdict does not depend on this."""
     try:
-        if prop.quantified is None:
-            yield from _inside(prop.predicate, [view], set())
-            return
-        chosen = next(prop.quantified.violators(view))
-        names = inspect.signature(prop.function).parameters
-        told: set[str] = set()
-        yield _with(dict(zip(names, chosen, strict=False)), told)
-        yield from _inside(prop.function, chosen, told)
-    except BaseException as error:  # a part may raise if it is evaluated alone; the verdict does not depend on this
+        yield from found
+    except BaseException as error:
         require_users(error)
+
+
+def _clauses(prop: Property, view: View) -> Iterator[Clause]:
+    if prop.quantified is None:
+        yield from _inside(prop.predicate, [view], set())
+        return
+    chosen = next(prop.quantified.violators(view))
+    names = inspect.signature(prop.function).parameters
+    told: set[str] = set()
+    yield _with(dict(zip(names, chosen, strict=False)), told)
+    yield from _inside(prop.function, chosen, told)
 
 
 def _inside(function: Any, arguments: Sequence[Any], told: set[str]) -> Iterator[Clause]:
     """Why a function returns its value."""
-    node = definition(function) if isinstance(function, types.FunctionType) else None
+    node = _definition(function) if isinstance(function, types.FunctionType) else None
     if node is None:
         return
     names = {**vars(builtins), **function.__globals__}
@@ -296,8 +312,8 @@ def _explained(node: ast.expr, names: dict[str, Any], told: set[str]) -> Iterato
         case ast.Compare(left=left, comparators=rights):
             yield _clause(node, value)
             for part in (left, *rights):
-                if ast.unparse(part) not in told and any(isinstance(n, ast.Name) for n in ast.walk(part)):
-                    told.add(ast.unparse(part))
+                if _text(part) not in told and any(isinstance(n, ast.Name) for n in ast.walk(part)):
+                    told.add(_text(part))
                     yield _clause(part, _value(part, names))
         case ast.Constant():
             return  # it explains nothing
@@ -335,12 +351,21 @@ def _instance(loop: ast.GeneratorExp, wanted: bool, names: dict[str, Any]) -> di
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    expression = ast.fix_missing_locations(ast.Expression(node))
-    return eval(compile(expression, "<property>", "eval"), names)
+    return eval(_compiled(node), names)
+
+
+# The explorer asks about the same guards again and again.
+@functools.lru_cache(4_096)
+def _compiled(node: ast.expr) -> types.CodeType:
+    return compile(ast.fix_missing_locations(ast.Expression(node)), "<property>", "eval")
+
+
+_text = functools.lru_cache(4_096)(ast.unparse)
+_definition = functools.lru_cache(1_024)(definition)
 
 
 def _clause(node: ast.expr, value: Any) -> Clause:
-    text = ast.unparse(node)
+    text = _text(node)
     match node:
         case ast.Call(args=[ast.GeneratorExp() as loop], keywords=[]):
             text = f"{ast.unparse(node.func)}{ast.unparse(loop)}"  # one pair of parentheses is enough

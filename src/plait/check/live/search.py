@@ -338,14 +338,14 @@ def violated(
     states = visited if loop is None else visited[:-1]
     values = {atom: [bool(runner.holds(first + i, state)) for state in states] for i, atom in enumerate(atoms)}
     after = [*range(1, len(states)), len(states) - 1 if loop is None else loop]
-    return not _evaluated(formula, values, after)[0]
+    return not evaluated(formula, values, after)[0]
 
 
-def _evaluated(formula: Formula, values: dict[Atom, list[bool]], after: list[int]) -> list[bool]:
+def evaluated(formula: Formula, values: dict[Atom, list[bool]], after: list[int]) -> list[bool]:
     """The value of a formula at each position of a run, by the definition of the operators."""
 
     def of(part: Formula) -> list[bool]:
-        return _evaluated(part, values, after)
+        return evaluated(part, values, after)
 
     def settled(start: bool, now: Callable[[int, bool], bool]) -> list[bool]:
         """The least or greatest fixed point: values at each position that agree with the values after it."""
