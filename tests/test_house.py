@@ -25,7 +25,7 @@ STACK = (
     {"ir"},
     {"check", "bmc", "epa", "gyro", "protocols"},
     {"rounds"},
-    {"bench"},
+    {"bench", "explore"},
     {"cli"},
 )
 """The rooms, from the bottom up. A room imports rooms of lower rows, never one of its own row or of a higher one."""

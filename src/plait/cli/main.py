@@ -51,6 +51,10 @@ _EXAMPLES = {
   plait graph models/token.py:ring --max-states 30
   plait graph paxos -o paxos.dot
   plait graph ping_pong --json | jq '.states | length'""",
+    "explore": """\
+  plait explore paxos
+  plait explore models/token.py:ring -p nodes=4
+  plait explore raft -p servers=5 --port 8765 --no-open""",
     "replay": """\
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4
@@ -158,6 +162,8 @@ def _epilogue(command: str) -> str:
         codes = "Exit codes: 0 reproduced, 2 not reproduced or usage error, 3 interrupted, 4 internal error."
     if command == "graph":
         codes = "Exit codes: 0 done, 2 usage or model error, 3 the timeout was reached, 4 internal error."
+    if command == "explore":
+        codes = "Exit codes: 0 ended by Ctrl-C, 2 usage or model error, 4 internal error."
     if command == "init":
         codes = "Exit codes: 0 done, 2 usage error, 4 internal error."
     if command in ("show", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
@@ -194,6 +200,11 @@ The model holds. With -p remembers=false it has a fault, which plait check finds
 States are numbered in breadth-first order. Each state shows what differs from the state that first led \
 to it. Without a file, the graph is listed on stdout. \
 If a model has more states than --max-states, only a part is shown; a note names the states with hidden successors.""",
+    "explore": """Walk through the states of a model in a browser.
+
+The command serves a page on this machine only, prints its address and opens it. The page shows which steps are possible \
+and why others are not, searches in the background, draws the state graph, and loads the model again when a file of it \
+is saved. Ctrl-C ends the command.""",
     "replay": """Re-execute a saved trace on its model, step by step.
 
 Each step shows the messages that it takes and sends, and the fields that it changes. The exit code is 0 if the model \

@@ -32,6 +32,7 @@ _SERVE = {name: name for name in ("apsw", "httptools", "psycopg", "starlette", "
 EXTRAS = {
     "bmc": Extra("plait bmc", {"lark": "lark", "z3": "z3-solver"}),
     "epa": Extra("plait epa", {"z3": "z3-solver"}),
+    "explore": Extra("plait explore", {"starlette": "starlette", "uvicorn": "uvicorn"}),
     "gyro": Extra("plait gyro", _GYRO),
     "peers": Extra("the comparison with Galera", {"pymysql": "pymysql"}),
     "rounds": Extra("reading Distal", {"lark": "lark"}),

@@ -1,0 +1,409 @@
+"""The web server of `plait explore`.
+
+GET  /, /viewer.js, …       the page
+GET  /api/model             the model, or why it does not load
+POST /api/walk              the last state of a run: what is possible, what is not and why, properties, watches, source
+POST /api/search            a search in the background; GET /api/search/ID/events, DELETE /api/search/ID
+POST /api/graph             the state graph, collapsed
+GET  /api/coverage          coverage on the source
+POST /api/export            a run as ITF, pytest test or JSON
+GET  /api/events            reload and error, when the model is saved
+
+The server keeps nothing about a client: a request contains the whole run. `plait.explore.guard` lets only the page in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plait.explore.guard import Guard
+from plait.explore.process import Model, Process, Reply
+from plait.explore.requests import GraphBody, SearchBody, read
+from plait.explore.searches import MOST_RUNNING, PING, Searches, event
+from plait.explore.worker import DONE, error_body
+from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.extras import needs
+from plait.model.loading.files import INTERVAL, Files
+
+with needs("explore"):
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response, StreamingResponse
+    from starlette.routing import Route
+
+LARGEST = 4 << 20
+"""Bytes of a request."""
+SLOWEST = 10.0
+"""Seconds in which the whole request must arrive."""
+WALK, GRAPH, COVERAGE = 20.0, 120.0, 30.0
+"""Seconds of an answer."""
+MOST_WAITING = 500
+"""Requests that wait for the process that has the model."""
+MOST_STREAMS = 500
+MOST_GRAPHS = 2
+"""Graphs and coverage that are computed at the same time."""
+CONNECTIONS = 2_000
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class RefusedError(Exception):
+    """An answer with an error."""
+
+    def __init__(self, status: int, message: str, hint: str | None = None) -> None:
+        self.status, self.message, self.hint = status, message, hint
+
+
+class Explorer:
+    """A model that is explored, and its pages."""
+
+    def __init__(self, target: str, parameters: Mapping[str, str], *, memory: int | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="plait-")
+        report = Path(self._folder.name) / "files"
+        report.write_bytes(b"")
+        self.model = Model(target, dict(parameters), str(report))
+        self.memory = memory or _memory()
+        self.files = Files(target, report)
+        self.walker = Process(self.model, self.memory)
+        self.searches = Searches(self.model, self.memory)
+        self.version = 0
+        """How often the model was loaded again."""
+        self._waiting = 0
+        self._streams = 0
+        self._news: set[asyncio.Queue[bytes]] = set()
+        self._heavy: asyncio.Semaphore
+        self._coverage: tuple[int, Reply] | None = None
+        self._known: Reply | None = None
+        """What the model is, for this version."""
+
+    def app(self) -> Starlette:
+        """The application, without the guard."""
+        return Starlette(
+            routes=[
+                Route("/", _plain(self.page)),
+                Route("/api/model", _plain(self.model_text)),
+                Route("/api/walk", _plain(self.walk), methods=["POST"]),
+                Route("/api/export", _plain(self.export), methods=["POST"]),
+                Route("/api/graph", _plain(self.graph), methods=["POST"]),
+                Route("/api/coverage", _plain(self.coverage)),
+                Route("/api/search", _plain(self.search), methods=["POST"]),
+                Route("/api/search/{number}/events", _plain(self.search_events)),
+                Route("/api/search/{number}", _plain(self.stop_search), methods=["DELETE"]),
+                Route("/api/events", _plain(self.events)),
+                Route("/{name}", _plain(self.file)),
+            ],
+            exception_handlers={HTTPException: _not_found},
+            lifespan=self._lifespan,
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        self._heavy = asyncio.Semaphore(MOST_GRAPHS)
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+            await self.searches.stop_all("plait explore ended")
+            self.walker.end()
+            self._folder.cleanup()
+
+    # -- the page
+
+    async def page(self, _request: Request) -> Response:
+        """The page."""
+        viewer = _viewer()
+        return Response(viewer.explorer_page(), media_type="text/html")
+
+    async def file(self, request: Request) -> Response:
+        """A script or style sheet of the page."""
+        from plait.report.markup import asset
+
+        name, viewer = request.path_params["name"], _viewer()
+        if name not in viewer.FILES:
+            raise HTTPException(404)
+        try:
+            return Response(asset(name), media_type=viewer.FILES[name])
+        except OSError:
+            raise _not_built() from None
+
+    # -- the model and its runs
+
+    async def model_text(self, _request: Request) -> Response:
+        """The model."""
+        return _answer(self._known or await self._ask("model", None))
+
+    async def walk(self, request: Request) -> Response:
+        """The last state of a run."""
+        return _answer(await self._ask("walk", await _body(request)))
+
+    async def export(self, request: Request) -> Response:
+        """A run in another format."""
+        reply = await self._ask("export", await _body(request))
+        if reply.status != DONE:
+            return _answer(reply)
+        found = msgspec.json.decode(reply.body)
+        disposition = f'attachment; filename="{found["name"]}"'
+        return Response(found["content"], media_type=found["type"], headers={"content-disposition": disposition})
+
+    async def _ask(self, name: str, body: Any) -> Reply:
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError(429, "too many requests wait for an answer", "close other pages of this server")
+        self._waiting += 1
+        try:
+            return await self.walker.ask(name, body, seconds=WALK)
+        finally:
+            self._waiting -= 1
+
+    # -- searches
+
+    async def search(self, request: Request) -> Response:
+        """Begin a search in the background."""
+        body = await _body(request)
+        read(SearchBody, body)
+        if self.searches.running >= MOST_RUNNING:
+            raise RefusedError(429, f"{MOST_RUNNING} searches are running", "stop one of them")
+        return _json({"id": self.searches.begin(body).number})
+
+    async def search_events(self, request: Request) -> Response:
+        """The progress and the result of a search."""
+        search = self.searches.all.get(request.path_params["number"])
+        if search is None:
+            raise RefusedError(404, "there is no such search", "begin it again")
+        return self._stream(search.events())
+
+    async def stop_search(self, request: Request) -> Response:
+        """End a search."""
+        search = self.searches.all.get(request.path_params["number"])
+        if search is None:
+            raise RefusedError(404, "there is no such search", "begin it again")
+        await search.stop("stopped")
+        return _json({})
+
+    async def graph(self, request: Request) -> Response:
+        """The state graph, collapsed."""
+        body = await _body(request)
+        read(GraphBody, body)
+        return _answer(await self._alone("graph", body, GRAPH))
+
+    async def coverage(self, _request: Request) -> Response:
+        """Coverage on the source. It is kept until the model is saved."""
+        if self._coverage is None or self._coverage[0] != self.version:
+            version = self.version
+            self._coverage = version, await self._alone("coverage", None, COVERAGE)
+        return _answer(self._coverage[1])
+
+    async def _alone(self, name: str, body: Any, seconds: float) -> Reply:
+        """Ask a process of its own."""
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError(429, "too many requests wait for an answer", "close other pages of this server")
+        self._waiting += 1
+        try:
+            async with self._heavy:
+                process = Process(self.model, self.memory, once=True)
+                try:
+                    return await process.ask(name, body, seconds=seconds)
+                finally:
+                    process.end()
+        finally:
+            self._waiting -= 1
+
+    # -- edit and see
+
+    async def events(self, _request: Request) -> Response:
+        """Events when the model is saved."""
+        return self._stream(self._heard())
+
+    async def _heard(self) -> AsyncIterator[bytes]:
+        news: asyncio.Queue[bytes] = asyncio.Queue()
+        self._news.add(news)
+        try:
+            yield b": hello\n\n"
+            while True:
+                try:
+                    yield await asyncio.wait_for(news.get(), PING)
+                except TimeoutError:
+                    yield b": ping\n\n"
+        finally:
+            self._news.discard(news)
+
+    async def _watch(self) -> None:
+        """Load the model again whenever one of its files was saved."""
+        while True:
+            self.files.begin()
+            # It asks the process itself: requests that wait must not keep the model from being loaded.
+            reply = await self.walker.ask("model", None, seconds=WALK)
+            error = msgspec.json.decode(reply.body).get("error")
+            self._known = reply if reply.status == DONE else None
+            self.files.end(complete=error is None)
+            if self.version:
+                news = event("error", msgspec.json.encode(error)) if error else event("reload", b"{}")
+                for queue in self._news:
+                    queue.put_nowait(news)
+            while not self.files.saved():
+                await asyncio.sleep(INTERVAL)
+            await asyncio.to_thread(self.files.settle)
+            self.version += 1
+            self._known = None
+            self.walker.end()
+            await self.searches.stop_all("the model was saved")
+
+    def _stream(self, events: AsyncIterator[bytes]) -> Response:
+        if self._streams >= MOST_STREAMS:
+            raise RefusedError(429, "too many pages listen", "close other pages of this server")
+        self._streams += 1
+
+        async def counted() -> AsyncIterator[bytes]:
+            try:
+                async for one in events:
+                    yield one
+            finally:
+                self._streams -= 1
+
+        return StreamingResponse(counted(), media_type="text/event-stream")
+
+
+def serve(
+    target: str,
+    parameters: Mapping[str, str],
+    *,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve a model until Ctrl-C. `ready` gets the address of the page when the server accepts connections."""
+    listener = _listener(host, port)
+    port = listener.getsockname()[1]
+    secret = secrets.token_urlsafe(24)
+    name = f"[{host}]" if ":" in host else host
+    app = Guard(Explorer(target, parameters).app(), secret=secret, host=host, port=port)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
+
+    async def run() -> None:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            ready(f"http://{shown}:{port}/?secret={secret}")
+        await serving
+
+    asyncio.run(run())
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        raise UsageError(
+            f"{host}:{port} cannot be used: {error.strerror or error}", hint="choose another --port, or leave it out"
+        ) from None
+    return listener
+
+
+def _viewer() -> Any:
+    """The part of the report that has the page."""
+    if importlib.util.find_spec("plait.report.viewer") is None:
+        raise _not_built()
+    return importlib.import_module("plait.report.viewer")
+
+
+def _not_built() -> RefusedError:
+    return RefusedError(503, "the viewer is not built", "run make setup in the clone of Plait")
+
+
+def _plain(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose errors are answers."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except RefusedError as error:
+            return _json(error_body(error.message, error.hint), error.status)
+        except PlaitError as error:
+            return _json(error_body(error.message, error.hint), 400)
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    return answered
+
+
+async def _body(request: Request) -> Any:
+    """The body of a request as JSON."""
+    length = request.headers.get("content-length", "0")
+    body = bytearray()
+    if not length.isdigit() or int(length) > LARGEST:
+        raise RefusedError(413, "the request is too large", f"send at most {LARGEST >> 20} MiB")
+
+    async def arrive() -> None:
+        async for chunk in request.stream():
+            body.extend(chunk)
+            if len(body) > LARGEST:
+                raise RefusedError(413, "the request is too large", f"send at most {LARGEST >> 20} MiB")
+
+    try:
+        await asyncio.wait_for(arrive(), SLOWEST)
+    except TimeoutError:
+        raise RefusedError(400, f"the request did not arrive within {SLOWEST:g} s", "send it again") from None
+    try:
+        found = msgspec.json.decode(bytes(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError(400, f"the request is not JSON: {error}", "reload the page") from None
+    if not isinstance(found, dict):
+        raise RefusedError(400, "the request is not a JSON object", "reload the page")
+    return found
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    headers = getattr(error, "headers", None)
+    said = error_body(
+        f"{request.method} {request.url.path} does not exist", "open the address that plait explore printed"
+    )
+    return _json(said, status, headers)
+
+
+def _answer(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, media_type="application/json")
+
+
+def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
+
+
+def _memory() -> int:
+    """The memory that a process may use: half of the machine's."""
+    with suppress(ValueError, OSError, AttributeError):
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.5)
+    return 2 << 30
