@@ -220,6 +220,7 @@ def test_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         "liveness",
         "memory",
         "startup",
+        "explore",
     }
     assert registry.BENCHMARKS.keys() == papers | engine
     assert set(registry.select(["papers"])) == papers

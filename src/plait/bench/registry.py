@@ -27,8 +27,8 @@ def _papers(name: str, about: str, *options: str, extra: str | None = None) -> B
     return Benchmark(f"plait.bench.papers.{name}", "papers", about, frozenset(options), extra)
 
 
-def _engine(name: str, about: str, *options: str) -> Benchmark:
-    return Benchmark(f"plait.bench.engine.{name}", "engine", about, frozenset(options))
+def _engine(name: str, about: str, *options: str, extra: str | None = None) -> Benchmark:
+    return Benchmark(f"plait.bench.engine.{name}", "engine", about, frozenset(options), extra)
 
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -61,6 +61,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "native": _engine("native", "native execution of handlers, cold and warm searches, two workers", "repeats"),
     "memory": _engine("memory", "100 million states within 4 GiB"),
     "startup": _engine("startup", "wall time of plait --help and of a small check", "repeats"),
+    "explore": _engine("explore", "how fast plait explore answers: a step, a long run, a graph", extra="explore"),
 }
 GROUPS = {
     "all": "all benchmarks",

@@ -75,6 +75,11 @@ class Runner:
         self._data: dict[tuple[type | None, int], dict[str, Data]] = {}
 
     @functools.cached_property
+    def names(self) -> list[str]:
+        """The names of the processes."""
+        return [repr(pid) for pid in self.system.pids]
+
+    @functools.cached_property
     def initial(self) -> list[tuple[list[int], int]]:
         """The initial states, each with the number of the combination of choices that leads to it."""
         return self.engine.initial()

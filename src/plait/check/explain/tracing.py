@@ -44,6 +44,8 @@ class Tracer(Path):
         self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
+        self._shown: tuple[Sequence[int], dict[str, dict[str, Data]]] | None = None
+        """The last state whose fields were asked for, and its fields."""
         for index, inbox in enumerate(self._inboxes()):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
@@ -179,15 +181,20 @@ class Tracer(Path):
 
     def _fields(self, transition: Transition) -> dict[str, Data]:
         """The fields that a transition may change; those of other lanes with the name of the lane."""
-        found = state_fields(self.runner, self.state)
+        found = self._all_fields()
         own = None if self.lane(transition) == TIME else self.names[transition.process]
         others = found if own is None else map(repr, self.runner.system.shared)
         named = {f"{name}.{field}": value for name in others for field, value in found[name].items()}
         return named if own is None else found[own] | named
 
+    def _all_fields(self) -> dict[str, dict[str, Data]]:
+        if self._shown is None or self._shown[0] is not self.state:
+            self._shown = self.state, state_fields(self.runner, self.state)
+        return self._shown[1]
+
     def _snapshot(self) -> Snapshot:
         pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
-        return snapshot(self.runner, self.state, pending)
+        return snapshot(self.runner, self.state, pending, self._all_fields())
 
 
 def chosen(runner: Runner, combination: int) -> dict[str, list[Data]]:
@@ -215,14 +222,19 @@ def lane(system: System, transition: Transition) -> str:
     return TIME if transition.kind == "tick" and not system.drift else repr(system.pids[transition.process])
 
 
-def snapshot(runner: Runner, state: Sequence[int], pending: dict[str, list[int]]) -> Snapshot:
-    """A state as data. The caller gives the ids of the pending messages."""
+def snapshot(
+    runner: Runner,
+    state: Sequence[int],
+    pending: dict[str, list[int]],
+    fields: dict[str, dict[str, Data]] | None = None,
+) -> Snapshot:
+    """A state as data. The caller gives the ids of the pending messages, and the fields if it knows them."""
     locals_, _, monitors, budgets = runner.engine.components(state)
     system, tabulation = runner.system, runner.tabulation
-    names = [repr(pid) for pid in system.pids]
+    names = runner.names
     statuses = [tabulation.local_value(i, locals_[i])[0] for i in range(len(names))]
     return Snapshot(
-        fields=state_fields(runner, state),
+        fields=state_fields(runner, state) if fields is None else fields,
         pending=pending,
         monitors={
             type(m).__name__: _monitor(tabulation.monitor_value(i, monitors[i])) for i, m in enumerate(system.monitors)
@@ -238,10 +250,10 @@ def state_fields(runner: Runner, state: Sequence[int]) -> dict[str, dict[str, Da
     found: dict[str, dict[str, Data]] = {}
     leads = runner.engine.leads(state) if system.drift else []
     locals_ = runner.engine.components(state)[0]
-    for index, pid in enumerate(system.pids):
-        own = found[repr(pid)] = runner.data(index, locals_[index])
+    for index, name in enumerate(runner.names):
+        own = found[name] = runner.data(index, locals_[index])
         if leads and system.classes[index].__plait_clocks__:
-            found[repr(pid)] = own | {"(lead)": leads[index]}
+            found[name] = own | {"(lead)": leads[index]}
     found |= {repr(shared): {} for shared in system.shared}
     for index, cell in enumerate(system.cells, len(system.pids)):
         found[repr(cell.shared)][cell.name] = runner.data(index, locals_[index])[""]
