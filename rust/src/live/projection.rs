@@ -87,7 +87,8 @@ pub fn project(
         if number == NONE {
             continue;
         }
-        let terminal = graph.is_terminal(id);
+        // To the graph, a state is terminal if all its steps fail, too.
+        let terminal = graph.is_terminal(id) && !summary.fails;
         let mut violating = summary.fails || graph.label(id) & holds != holds;
         for &property in finals.iter().filter(|_| terminal) {
             violating |= view.evaluate(property, &state, &control.reads)? == Some(false);

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from plait._native import Transition
-from plait.check.explain.tracing import Tracer, label, lane
+from plait.check.explain.tracing import Tracer, begun, label, lane
 from plait.check.runner import Runner
-from plait.kernel.step import Step
+from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Event, Sent, Trace
 from plait.kernel.values import Data, exact, to_data
 from plait.model.system import System
@@ -201,20 +201,16 @@ def _missing(system: System, stop: Stop, key: str, possible: dict[str, Transitio
 
 def run_of(runs: Runs, trace: Trace) -> Run:
     """The keys of a saved run, as far as this model has its steps."""
-    from plait.check.explain.tracing import begun, state_fields
-    from plait.kernel.step import steps_of
-
     start = begun(runs.runner, trace)
     initial = next((i for i, (state, _) in enumerate(runs.runner.initial) if state == start), 0)
-    keys: list[str] = []
-    state = runs.runner.initial[initial][0]
+    found = Run(initial)
     for step, event in zip(steps_of(trace), trace.events, strict=True):
-        wanted = step_key(step)
-        alike = {k: t for k, t in keyed(runs.runner, state).items() if k.partition("~")[0] == wanted}
-        same = (k for k, t in alike.items() if exact(state_fields(runs.runner, t.state)) == exact(event.state.fields))
-        key = next(same, next(iter(alike), None))
-        if key is None:
+        wanted, (stop, _) = step_key(step), runs.at(found)
+        alike = [key for key in keyed(runs.runner, stop.state) if key.partition("~")[0] == wanted]
+        after = [Run(initial, (*found.steps, key)) for key in alike]
+        if len(after) > 1:
+            after.sort(key=lambda run: runs.at(run)[0].event != event)
+        if not after:
             break
-        keys.append(key)
-        state = alike[key].state
-    return Run(initial, tuple(keys))
+        found = after[0]
+    return found
