@@ -118,7 +118,6 @@ class Worker:
 
         # A little less than the time of the answer, so that a search that ends early still has a report.
         seconds = None if question.seconds is None else 0.7 * question.seconds
-        question.seconds = None
         return covered(self.system, Options(timeout=seconds, memory=question.memory))
 
     def _graph(self, question: Question) -> Any:

@@ -33,6 +33,8 @@ class Answer(msgspec.Struct, frozen=True):
     """'holds', 'violated', 'found', 'not found' or 'inconclusive'."""
     text: str
     run: Run | None = None
+    loop: int | None = None
+    """For a run that repeats for ever, the number of steps before its loop."""
     count: int | None = None
     statistics: list[tuple[str, str]] = []
 
@@ -43,7 +45,8 @@ def checked(system: System, start: Run | None, options: Options, told: Callable[
         verdict = check(system, options, progress=told)
         runs = Runs(Runner(flattened(system, system.properties)))
         run = None if verdict.trace is None else run_of(runs, verdict.trace)
-        return Answer(verdict.status, _verdict_text(verdict), run, statistics=_statistics(verdict.statistics))
+        loop = None if verdict.trace is None else verdict.trace.loop
+        return Answer(verdict.status, _verdict_text(verdict), run, loop, statistics=_statistics(verdict.statistics))
     judged = [p for p in system.properties if p.kind in ("always", "final")]
     runner, here = _begun(system, flattened(with_properties(system, judged), judged), start)
     counters = None if told is None else lambda c: told(Progress.of(options.search, c))
