@@ -18,14 +18,14 @@ PIP_TOOLS := pip-tools==7.6.2
 ACTIONLINT := actionlint@v1.7.12
 ZIG := ziglang==0.17.0
 
-.PHONY: help setup demo test lint rust-lint python-lint actionlint rust-test python-test quick fuzz packages galera bench docs lock \
-  wheel clean
+.PHONY: help setup viewer demo test lint rust-lint python-lint viewer-lint actionlint rust-test python-test viewer-test quick \
+  fuzz packages galera bench docs lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
 	  while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
-setup: $(VENV)/.built ## Create the virtual environment, install the pinned tools, build the engine, install `plait`
+setup: $(VENV)/.built viewer ## Create the virtual environment, install the pinned tools, build the engine and the viewer, install `plait`
 
 $(VENV)/.installed: requirements-dev.lock
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust with rustup"; exit 1; }
@@ -41,6 +41,20 @@ $(VENV)/.built: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked
 	touch $@
 
+# The viewer of reports and of `plait explore`. Users get it built, in the wheel.
+VIEWER := src/plait/report/assets/viewer.js
+VIEWER_SOURCES := viewer/build.mjs $(shell find viewer/src -type f) $(wildcard src/plait/report/assets/report.css src/plait/report/assets/space_time*.css)
+
+viewer: $(VIEWER) ## Build the viewer of reports and of `plait explore`
+
+viewer/node_modules/.installed: viewer/package-lock.json
+	@command -v npm >/dev/null || { echo "error: npm is missing"; echo "hint: install Node.js 20 or later: it builds the viewer of reports"; exit 1; }
+	npm ci --prefix viewer --silent --no-audit --no-fund
+	touch $@
+
+$(VIEWER): viewer/node_modules/.installed $(VIEWER_SOURCES)
+	node viewer/build.mjs
+
 demo: setup ## Check Paxos and a faulty variant, show the counterexample, write an HTML report
 	$(BIN)/plait check paxos
 	@echo
@@ -49,9 +63,9 @@ demo: setup ## Check Paxos and a faulty variant, show the counterexample, write 
 	@echo
 	@echo "The faulty Paxos violates agreement, as expected. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
 
-test: setup packages rust-lint rust-test python-lint actionlint python-test ## Run everything that CI runs
+test: setup packages rust-lint rust-test viewer-lint viewer-test python-lint actionlint python-test ## Run everything that CI runs
 
-quick: setup rust-lint ## Run formatting, lint, types and the fast tests, in about a minute
+quick: setup rust-lint viewer-lint viewer-test ## Run formatting, lint, types and the fast tests, in about a minute
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -61,7 +75,7 @@ TESTS := tests
 fuzz: setup ## Run the random tests with new examples; TESTS=tests/check for some of them
 	$(PYTEST) $(TESTS) --hypothesis-profile fuzz -m hypothesis
 
-lint: setup rust-lint python-lint actionlint ## Run formatters, linters and type checkers, but no tests
+lint: setup rust-lint viewer-lint python-lint actionlint ## Run formatters, linters and type checkers, but no tests
 
 rust-lint: setup
 	$(CARGO) fmt $(MANIFEST) --check
@@ -77,6 +91,12 @@ python-lint: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest plait._native
+
+viewer-lint: viewer
+	npm --prefix viewer run --silent check
+
+viewer-test: viewer
+	npm --prefix viewer run --silent test
 
 # actionlint is a Go program without a Python package. Without Go, only hosted CI checks the workflows.
 actionlint: ## Check the workflows of hosted CI
@@ -113,11 +133,12 @@ lock: $(VENV)/.installed ## Pin the tools again in requirements-dev.lock, after 
 	  --output-file=../requirements-dev.lock requirements-dev.in
 
 # zig links against an old glibc, so the wheel works on distributions since 2014.
-wheel: $(VENV)/.installed ## Build a wheel for Linux with glibc 2.17 or later, in rust/target/wheels/
+wheel: $(VENV)/.installed viewer ## Build a wheel for Linux with glibc 2.17 or later, in rust/target/wheels/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(ZIG)'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_17
 
 clean: ## Remove the virtual environment and all build results
 	rm -rf $(VENV) rust/target site plait-report.html .plait .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf viewer/node_modules viewer/.tests src/plait/report/assets/viewer* src/plait/report/assets/elk-worker.js
 	rm -f src/plait/_native*.so

@@ -12,7 +12,7 @@ has() { local name; for name; do command -v "$name" || return 1; done; }
 # For each part: how to detect it, its packages, and the tests that need it.
 probe() {
   case $1 in
-    browser) has chromium chromedriver ;;
+    browser) has chromium ;;
     clang) has clang-19 || has clang-16 || has clang-15 || has clang-14 || has clang ;;
     postgresql) has initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
     etcd) has etcd ;;
@@ -22,7 +22,7 @@ probe() {
   esac >/dev/null
 }
 declare -A packages=(
-  [browser]="chromium chromium-driver"
+  [browser]="chromium"
   [clang]="clang-14 clang-19 libstdc++-12-dev"
   [postgresql]="postgresql"
   [etcd]="etcd-server"

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from selenium.webdriver.remote.webdriver import WebDriver
+from playwright.sync_api import Page
 
 from plait.report.notebook import trace_fragment, verdict_fragment
 from tests.report import samples
@@ -132,12 +132,12 @@ NOTEBOOK = """
 
 
 @pytest.mark.slow
-def test_it_is_shown_in_an_untrusted_dark_notebook(browser: WebDriver, tmp_path: Path) -> None:
+def test_it_is_shown_in_an_untrusted_dark_notebook(page: Page, tmp_path: Path) -> None:
     html = Sanitized(verdict_fragment(samples.verdict(samples.paxos()))).html
-    page = tmp_path / "notebook.html"
-    page.write_text(f'<meta charset="utf-8"><style>{NOTEBOOK}</style><div class="out">{html}</div>', encoding="utf-8")
-    browser.get(page.as_uri())
-    script = """
+    file = tmp_path / "notebook.html"
+    file.write_text(f'<meta charset="utf-8"><style>{NOTEBOOK}</style><div class="out">{html}</div>', encoding="utf-8")
+    page.goto(file.as_uri())
+    script = """() => {
       const picture = document.querySelector("img");
       const boxes = [...document.querySelectorAll("span, td")].filter(e => e.childElementCount == 0 && e.textContent.trim())
         .filter(e => !e.closest("details:not([open])")).map(e => e.getBoundingClientRect());
@@ -147,8 +147,8 @@ def test_it_is_shown_in_an_untrusted_dark_notebook(browser: WebDriver, tmp_path:
       }));
       const cell = getComputedStyle(document.querySelector("td"));
       return [picture.naturalWidth, picture.clientWidth, boxes.length, over, cell.textAlign, cell.backgroundColor];
-    """
-    natural, wide, texts, over, align, paper = browser.execute_script(script)  # type: ignore[no-untyped-call]
+    }"""
+    natural, wide, texts, over, align, paper = page.evaluate(script)
     assert natural == wide > 400
     assert texts > 20
     assert over == 0

@@ -1,14 +1,10 @@
 """The report as one self-contained HTML file: no network, no fonts, no library.
 
 The page is complete without its script: it contains the verdict, properties, statistics, the diagram and every step.
-The script adds the viewer, which shows the state of every process at each step. Its data is embedded as JSON.
+The script replaces diagram and steps with the viewer (`viewer.py`), whose data is embedded as JSON.
 """
 
 from __future__ import annotations
-
-from typing import Any
-
-import msgspec
 
 from plait.kernel.trace import Snapshot, Trace
 from plait.kernel.values import text
@@ -19,17 +15,7 @@ from plait.report.markup import asset, escape
 from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
 from plait.report.space_time.svg import drawing
-
-# The icons are drawn, because many fonts have no media symbols.
-_ICONS = {
-    name: f'<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="{path}"/></svg>'
-    for name, path in {
-        "first": "M3 3h2v10H3z M13 3v10L6 8z",
-        "back": "M12 3v10L4 8z",
-        "on": "M4 3v10l8-5z",
-        "last": "M11 3h2v10h-2z M3 3v10l7-5z",
-    }.items()
-}
+from plait.report.viewer import embedded, head
 
 
 def report(verdict: Verdict) -> str:
@@ -52,22 +38,13 @@ def trace_page(trace: Trace, title: str | None = None) -> str:
 def _page(title: str, header: str, viewers: list[str]) -> str:
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{asset('report.css')}</style>",
-            "</head>",
+            *head(title, script=bool(viewers)),
             f'<body class="{"traces" if viewers else "plain"}">',
             header,
             "<main>",
             *viewers,
             "</main>",
-            f"<script>{asset('report.js')}</script>" if viewers else "",
+            f"<script>{asset('viewer.js')}</script>" if viewers else "",
             "</body>",
             "</html>",
             "",
@@ -166,30 +143,15 @@ def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str
     last = len(trace.events)
     # The interesting state is the last one: the violation, or what was to be reached. A run without a property has none.
     start = 0 if trace.property is None else last
-    layout = Layout(trace)
-    controls = (
-        '<div class="controls">'
-        f'<button type="button" data-go="first" title="First (Home)" aria-label="first step">{_ICONS["first"]}</button>'
-        f'<button type="button" data-go="back" title="Back (←)" aria-label="previous step">{_ICONS["back"]}</button>'
-        f'<input type="range" min="0" max="{last}" value="{start}" step="1" aria-label="step">'
-        f'<button type="button" data-go="on" title="On (→)" aria-label="next step">{_ICONS["on"]}</button>'
-        f'<button type="button" data-go="last" title="Last (End)" aria-label="last step">{_ICONS["last"]}</button>'
-        '<output class="now" aria-live="polite"></output></div>'
-    )
-    return f"""<section class="viewer" id="trace{number}" data-current="{start}">
+    return f"""<section class="viewer" id="trace{number}" data-current="{start}" aria-label="{escape(heading)}">
 <div class="title"><h2>{escape(heading)}</h2>
 <span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace, outcome)}</div>
-<div class="final"><h3>Final state</h3>{_final(trace)}</div>
-{controls}
-<div class="panes">
-<div class="diagram pane" tabindex="0" aria-label="space-time diagram"><div class="canvas"
- style="--wide:{layout.width:.0f}px">{drawing(layout, standalone=False, heading=heading)}</div></div>
-<div class="side">
-<div class="steps pane" tabindex="0" aria-label="steps">{_steps(trace)}</div>
-<div class="state pane" tabindex="0" aria-label="state"></div>
-</div>
-</div>
-<script type="application/json" class="data">{_embed(_data(trace))}</script>
+<noscript>
+<div class="diagram">{drawing(Layout(trace), standalone=False, heading=heading)}</div>
+<h3>Steps</h3>{_steps(trace)}
+<h3>Final state</h3>{_final(trace)}
+</noscript>
+{embedded(trace, start)}
 </section>"""
 
 
@@ -226,7 +188,7 @@ def _mark(label: str, *lost: str) -> str:
 
 
 def _final(trace: Trace) -> str:
-    """The last state as a table, for print and for browsers without script."""
+    """The last state as a table, for browsers without script."""
     last, status = states(trace)[-1], lane_status(trace)[-1]
     rows = []
     for lane in trace.lanes:
@@ -250,47 +212,3 @@ def _inbox(trace: Trace, snapshot: Snapshot, lane: str) -> list[str]:
         m = messages.get(i)
         lines.append(f"#{i} {facts.message_text(m)} from {facts.visible(m.sender)}" if m else f"#{i}")
     return lines
-
-
-def _data(trace: Trace) -> dict[str, Any]:
-    """The data of the script: for each state, all values as text."""
-    status = lane_status(trace)
-    messages = {m.id: f"#{m.id} {facts.message_text(m)} from {facts.visible(m.sender)}" for m in trace.messages}
-
-    def shown(record: dict[str, Any]) -> list[tuple[str, str]]:
-        return [(facts.visible(name), facts.visible(text(value))) for name, value in record.items()]
-
-    result = []
-    for snapshot, down in zip(states(trace), status, strict=True):
-        result.append(
-            {
-                "lanes": [
-                    {
-                        "status": facts.STATUS_WORDS.get(down[lane.name], down[lane.name])
-                        if lane.name in down
-                        else None,
-                        "fields": shown(snapshot.fields.get(lane.name, {})),
-                        "inbox": snapshot.pending.get(lane.name, []),
-                    }
-                    for lane in trace.lanes
-                ],
-                "monitors": shown(snapshot.monitors),
-                "budgets": shown(snapshot.budgets),
-            }
-        )
-    names = [lane.name for lane in trace.lanes]
-    return {
-        "lanes": [facts.visible(name) for name in names],
-        "acting": [names.index(e.lane) if e.lane in names else None for e in trace.events],
-        "titles": [
-            f"{facts.visible(e.lane)} {facts.event_label(e) or facts.FAULTS.get(e.kind, '')}" for e in trace.events
-        ],
-        "messages": {str(i): said for i, said in messages.items()},
-        "states": result,
-    }
-
-
-def _embed(data: object) -> str:
-    """JSON that cannot end its own script element, whatever its values are."""
-    raw = msgspec.json.encode(data).decode()
-    return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -6,6 +6,8 @@ import html
 import re
 from importlib import resources
 
+from plait.kernel.errors import UsageError
+
 # XML 1.0 forbids these even as character references. A name with a NUL must not make the whole drawing unreadable.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -21,7 +23,11 @@ def escape(raw: str) -> str:
 
 def asset(name: str) -> str:
     """A stylesheet or script of the package, as text to write into a page."""
-    return resources.files("plait.report").joinpath("assets", name).read_text(encoding="utf-8")
+    file = resources.files("plait.report").joinpath("assets", name)
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{name} is not built: this is a clone of Plait", hint="run `make setup`") from None
 
 
 def diagram_styles(*, dark: bool = True) -> str:

@@ -1,0 +1,98 @@
+"""The viewer: one script and one style sheet, which the HTML report contains and `plait explore` serves.
+
+Their source is in `viewer/`, in TypeScript; `make setup` builds them, and a wheel contains them. The data of a report
+leaves out what a state shares with the state before it: runs are long, and steps change little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from plait.kernel.trace import Snapshot, Trace
+from plait.report.markup import asset, escape
+from plait.report.space_time.flow import states
+
+FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "elk-worker.js": "text/javascript"}
+"""The files that the page of `plait explore` loads, and their types."""
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+"""The content security policy of a report: it needs itself only. No host can be asked, whatever a model says."""
+
+
+GONE = {"#gone": True}
+"""Instead of a value in the changes of a state: the next state has no such entry."""
+
+
+def explorer_page() -> str:
+    """The page of `plait explore`. Everything else comes from its server, so that a strict policy can forbid the rest."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<meta name="referrer" content="no-referrer">',
+            '<link rel="icon" href="data:,">',
+            "<title>plait explore</title>",
+            '<link rel="stylesheet" href="viewer.css">',
+            '<script src="viewer.js" defer></script>',
+            "</head>",
+            '<body class="traces explore">',
+            '<main><section class="viewer explorer"><noscript>plait explore needs JavaScript.</noscript></section></main>',
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def head(title: str, *, script: bool) -> list[str]:
+    """The lines of a report up to its body."""
+    return [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{asset('viewer.css' if script else 'report.css')}</style>",
+        "</head>",
+    ]
+
+
+def embedded(trace: Trace, start: int) -> str:
+    """The data of one viewer, as an element. Its JSON cannot end its own element, whatever its values are."""
+    raw = msgspec.json.encode({"trace": _sparse(trace), "start": start}).decode()
+    safe = raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" class="data">{safe}</script>'
+
+
+def _sparse(trace: Trace) -> dict[str, Any]:
+    """The trace as JSON, each state as its changes to the state before."""
+    data: dict[str, Any] = msgspec.structs.asdict(msgspec.structs.replace(trace, events=[]))
+    before, events = states(trace)[0], []
+    for event in trace.events:
+        events.append({**msgspec.structs.asdict(event), "state": _changes(before, event.state)})
+        before = event.state
+    return {**data, "events": events}
+
+
+def _changes(before: Snapshot, after: Snapshot) -> dict[str, dict[str, Any]]:
+    """For each part of a state, the entries that differ."""
+    found = {}
+    for part in Snapshot.__struct_fields__:
+        old: Mapping[str, Any] = getattr(before, part)
+        new: Mapping[str, Any] = getattr(after, part)
+        changed = {name: value for name, value in new.items() if name not in old or old[name] != value}
+        changed |= dict.fromkeys(old.keys() - new.keys(), GONE)
+        if changed:
+            found[part] = changed
+    return found

@@ -1,0 +1,133 @@
+// A viewer of one run: controls, the diagram, and panels beside it. The report and `plait explore` are the same component.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Diagram } from "./diagram/diagram";
+import { Branches } from "./explore/branches";
+import { Findings } from "./explore/find";
+import { GraphPage } from "./explore/graph";
+import { Next } from "./explore/next";
+import { Properties, Views } from "./explore/properties";
+import { Coverage, Source } from "./explore/source";
+import type { Walk } from "./explore/walk";
+import { Dialogs } from "./panels/dialogs";
+import { State } from "./panels/state";
+import { Steps } from "./panels/steps";
+import { type Tab, Tabs } from "./panels/tabs";
+import { Toolbar } from "./panels/toolbar";
+import { visible } from "./run/values";
+import type { Viewer } from "./viewer-state";
+
+/** Whether the page is being printed: then everything is drawn, not only what is visible. */
+function usePrinting(): boolean {
+  const [printing, setPrinting] = useState(() => matchMedia("print").matches);
+  useEffect(() => {
+    const query = matchMedia("print");
+    const changed = (): void => setPrinting(query.matches);
+    const on = (): void => setPrinting(true);
+    const off = (): void => setPrinting(false);
+    query.addEventListener("change", changed);
+    window.addEventListener("beforeprint", on);
+    window.addEventListener("afterprint", off);
+    return () => {
+      query.removeEventListener("change", changed);
+      window.removeEventListener("beforeprint", on);
+      window.removeEventListener("afterprint", off);
+    };
+  }, []);
+  return printing;
+}
+
+function upper(viewer: Viewer, walk: Walk | null, printing: boolean): Tab[] {
+  const steps: Tab = { id: "steps", name: "Steps", content: () => <Steps viewer={viewer} printing={printing} /> };
+  if (!walk) return [steps];
+  return [
+    {
+      id: "next",
+      name: `Next${walk.answer ? ` (${walk.answer.enabled.length})` : ""}`,
+      content: () => <Next walk={walk} />,
+    },
+    steps,
+    { id: "tree", name: "Tree", content: () => <Branches walk={walk} /> },
+    { id: "source", name: "Source", content: () => <Source walk={walk} /> },
+    { id: "coverage", name: "Coverage", content: () => <Coverage walk={walk} /> },
+  ];
+}
+
+function lower(viewer: Viewer, walk: Walk | null): Tab[] {
+  const state: Tab = { id: "state", name: "State", content: () => <State viewer={viewer} /> };
+  if (!walk) return [state];
+  const violated = walk.answer?.properties.filter((one) => one.status === "violated").length ?? 0;
+  const running = walk.findings.filter((finding) => !finding.done).length;
+  return [
+    state,
+    {
+      id: "properties",
+      name: `Properties${violated ? ` (${violated} ✕)` : ""}`,
+      content: () => <Properties walk={walk} />,
+    },
+    { id: "find", name: `Find${running ? ` (${running} …)` : ""}`, content: () => <Findings walk={walk} /> },
+    ...(walk.model.views ? [{ id: "views", name: "Views", content: () => <Views walk={walk} /> }] : []),
+  ];
+}
+
+function Banner({ walk }: { walk: Walk }): JSX.Element {
+  return (
+    <div role="alert" class="banners">
+      {walk.problem && (
+        <div class="banner error">
+          <b>error: </b>
+          <span>{walk.problem.message}</span>
+          {walk.problem.hint && <div>{`hint: ${walk.problem.hint}`}</div>}
+        </div>
+      )}
+      {walk.gone && (
+        <div class="banner">
+          {visible(walk.gone)}{" "}
+          <button
+            type="button"
+            onClick={() => {
+              walk.gone = null;
+              walk.viewer.set({});
+            }}
+          >
+            OK
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function App({ viewer }: { viewer: Viewer }): JSX.Element {
+  const [, redraw] = useState({});
+  useEffect(() => viewer.subscribe(() => redraw({})), [viewer]);
+  const printing = usePrinting();
+  const { walk, view } = viewer;
+  const prefix = `viewer${viewer.number}`;
+  return (
+    <>
+      {walk && <Banner walk={walk} />}
+      <Toolbar viewer={viewer} />
+      <div class="panes">
+        {walk && view.page === "graph" ? <GraphPage walk={walk} /> : <Diagram viewer={viewer} printing={printing} />}
+        <div class="side">
+          <Tabs
+            label="steps"
+            prefix={`${prefix}-upper`}
+            tabs={upper(viewer, walk, printing)}
+            chosen={printing ? "steps" : view.upper}
+            choose={(id) => viewer.set({ upper: id })}
+          />
+          <Tabs
+            label="state"
+            prefix={`${prefix}-lower`}
+            tabs={lower(viewer, walk)}
+            chosen={printing ? "state" : view.lower}
+            choose={(id) => viewer.set({ lower: id })}
+          />
+        </div>
+      </div>
+      <Dialogs viewer={viewer} />
+    </>
+  );
+}

@@ -1,0 +1,268 @@
+// Dialogs over the viewer: help, lanes and fields, note, go to a step, exports. Escape closes each of them.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Find } from "../explore/find";
+import { Initials } from "../explore/initials";
+import { download, mermaid, plainText, png, svg } from "../export";
+import { GROUPS } from "../keys";
+import { visible } from "../run/values";
+import type { Viewer } from "../viewer-state";
+
+export function Modal({
+  viewer,
+  title,
+  children,
+}: {
+  viewer: Viewer;
+  title: string;
+  children: ComponentChildren;
+}): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
+    return () => before?.focus?.();
+  }, []);
+  return (
+    <dialog
+      class="modal"
+      ref={dialog}
+      aria-label={title}
+      onClose={() => viewer.set({ dialog: null })}
+      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
+    >
+      <div class="inside">
+        <header>
+          <h2>{title}</h2>
+          <button type="button" class="close" aria-label="close" onClick={() => dialog.current?.close()}>
+            ✕
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+function Help({ viewer }: { viewer: Viewer }): JSX.Element {
+  return (
+    <Modal viewer={viewer} title="Keys">
+      <div class="help">
+        {GROUPS.filter(({ bindings }) => viewer.walk || bindings.some(({ walk }) => !walk)).map(
+          ({ name, bindings }) => (
+            <section key={name}>
+              <h3>{name}</h3>
+              <dl>
+                {bindings.map(({ shown, text }) => (
+                  <div key={shown}>
+                    <dt>
+                      <kbd>{shown}</kbd>
+                    </dt>
+                    <dd>{text}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ),
+        )}
+      </div>
+      <p class="hint">
+        Search: words, <code>process:</code>, <code>message:</code>, <code>field:</code>, <code>handler:</code>,{" "}
+        <code>fault:</code>, <code>note:</code>, <code>step:10-20</code>, <code>-not</code>.
+      </p>
+    </Modal>
+  );
+}
+
+function Choice({
+  viewer,
+  kind,
+  name,
+  shown,
+}: {
+  viewer: Viewer;
+  kind: "hiddenLanes" | "hiddenFields";
+  name: string;
+  shown: string;
+}): JSX.Element {
+  return (
+    <label>
+      <input type="checkbox" checked={!viewer.view[kind].has(name)} onChange={() => viewer.toggle(kind, name)} />
+      {shown}
+    </label>
+  );
+}
+
+function Lanes({ viewer }: { viewer: Viewer }): JSX.Element {
+  const { lanes } = viewer.run.trace;
+  const { fields, monitors } = viewer.run.state(viewer.view.step);
+  const roles = [...new Set(lanes.map((lane) => lane.role))];
+  const names = [...new Set([...Object.values(fields).flatMap((one) => Object.keys(one)), ...Object.keys(monitors)])];
+  const hide = (hiddenLanes: Iterable<string>): void => viewer.set({ hiddenLanes: new Set(hiddenLanes) });
+  return (
+    <Modal viewer={viewer} title="Lanes and fields">
+      <h3>Lanes</h3>
+      <p class="buttons">
+        <button type="button" data-focus onClick={() => hide([])}>
+          All
+        </button>
+        {roles.length > 1 &&
+          roles.map((role) => (
+            <button
+              type="button"
+              onClick={() => hide(lanes.filter((lane) => lane.role !== role).map((lane) => lane.name))}
+              key={role}
+            >
+              Only {visible(role)}
+            </button>
+          ))}
+      </p>
+      <div class="choices">
+        {lanes.map(({ name }) => (
+          <Choice viewer={viewer} kind="hiddenLanes" name={name} shown={visible(name)} key={name} />
+        ))}
+      </div>
+      <h3>Fields</h3>
+      <div class="choices">
+        {names.map((name) => (
+          <Choice viewer={viewer} kind="hiddenFields" name={name} shown={visible(name)} key={name} />
+        ))}
+      </div>
+    </Modal>
+  );
+}
+
+function Note({ viewer }: { viewer: Viewer }): JSX.Element {
+  const { step, notes } = viewer.view;
+  const [note, setNote] = useState(notes[step] ?? "");
+  const save = (event: Event): void => {
+    event.preventDefault();
+    viewer.note(step, note);
+    viewer.set({ dialog: null, said: note.trim() ? "note saved: it is part of the link" : "note removed" });
+  };
+  return (
+    <Modal viewer={viewer} title={`Note on step ${step}`}>
+      <form onSubmit={save}>
+        <textarea
+          rows={4}
+          data-focus
+          aria-label={`note on step ${step}`}
+          value={note}
+          onInput={(event) => setNote(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && save(event)}
+        />
+        <p class="buttons">
+          <button type="submit">Save (Ctrl+Enter)</button>
+        </p>
+      </form>
+    </Modal>
+  );
+}
+
+function GoTo({ viewer }: { viewer: Viewer }): JSX.Element {
+  const [step, setStep] = useState(String(viewer.view.step));
+  const go = (event: Event): void => {
+    event.preventDefault();
+    viewer.set({ dialog: null });
+    viewer.go(Number(step) || 0);
+  };
+  return (
+    <Modal viewer={viewer} title="Go to a step">
+      <form onSubmit={go}>
+        <label>
+          Step (0 to {viewer.run.last}){" "}
+          <input
+            type="number"
+            min="0"
+            max={viewer.run.last}
+            value={step}
+            data-focus
+            onInput={(event) => setStep(event.currentTarget.value)}
+          />
+        </label>
+        <p class="buttons">
+          <button type="submit">Go</button>
+        </p>
+      </form>
+    </Modal>
+  );
+}
+
+function Export({ viewer }: { viewer: Viewer }): JSX.Element {
+  const [said, setSaid] = useState("");
+  const { run, view, walk } = viewer;
+  const attempt = (act: () => unknown): void => {
+    Promise.resolve()
+      .then(act)
+      .then(() => setSaid("done"))
+      .catch((error: unknown) => setSaid(String(error instanceof Error ? error.message : error)));
+  };
+  const copy = (text: string) => () => attempt(() => navigator.clipboard.writeText(text));
+  return (
+    <Modal viewer={viewer} title="Link and exports">
+      <label class="address">
+        This run, step, notes and choices as a link
+        <input
+          type="text"
+          readOnly
+          value={walk?.address ?? viewer.address}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+      </label>
+      <p class="buttons">
+        <button type="button" data-focus onClick={copy(walk?.address ?? viewer.address)}>
+          Copy the link
+        </button>
+      </p>
+      <p class="buttons">
+        <button
+          type="button"
+          onClick={() => attempt(() => download("run.svg", new Blob([svg(viewer)], { type: "image/svg+xml" })))}
+        >
+          SVG
+        </button>
+        <button type="button" onClick={() => attempt(async () => download("run.png", await png(viewer)))}>
+          PNG
+        </button>
+        <button type="button" onClick={() => attempt(() => download("run.mmd", mermaid(run, view.hiddenLanes)))}>
+          Mermaid
+        </button>
+        <button type="button" onClick={() => attempt(() => download("run.txt", plainText(run, view.notes)))}>
+          Text
+        </button>
+        {walk?.exports.map(({ format, name, file }) => (
+          <button
+            type="button"
+            onClick={() => attempt(async () => download(file, await walk.export(format)))}
+            key={format}
+          >
+            {name}
+          </button>
+        ))}
+      </p>
+      <p role="status">{said}</p>
+    </Modal>
+  );
+}
+
+export function Dialogs({ viewer }: { viewer: Viewer }): JSX.Element | null {
+  switch (viewer.view.dialog) {
+    case "help":
+      return <Help viewer={viewer} />;
+    case "lanes":
+      return <Lanes viewer={viewer} />;
+    case "note":
+      return <Note viewer={viewer} />;
+    case "goto":
+      return <GoTo viewer={viewer} />;
+    case "export":
+      return <Export viewer={viewer} />;
+    case "find":
+      return viewer.walk && <Find viewer={viewer} walk={viewer.walk} />;
+    case "initial":
+      return viewer.walk && <Initials viewer={viewer} walk={viewer.walk} />;
+    default:
+      return null;
+  }
+}

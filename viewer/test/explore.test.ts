@@ -1,0 +1,87 @@
+// The parts of `plait explore` that need no browser: links, the tree of branches, streams of events, growing traces.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { events } from "../src/explore/api";
+import { child, cut, depth, keysOf, root, rows, tip } from "../src/explore/tree";
+import { extended } from "../src/explore/walk";
+import { decode, encode, type Link } from "../src/link";
+import { trace } from "./sample";
+
+test("a link restores what it holds, whatever the names are", () => {
+  const link: Link = {
+    target: "raft.py:model",
+    parameters: { servers: 5 },
+    step: 3,
+    run: { initial: 0, steps: ["a→b@Ω", 'x"y', "</script>"] },
+    notes: { 2: "ünïcode & <b>" },
+  };
+  assert.deepEqual(decode(`#run=${encode(link)}`), link);
+  assert.match(encode(link), /^[\w-]+$/);
+});
+
+test("a damaged link is no link", () => {
+  const bad = (value: unknown): string => `#run=${encode(value as Link)}`;
+  for (const raw of [
+    "",
+    "#run=",
+    "#run=%%%",
+    "#run=AAAA",
+    "#other=1",
+    bad({ step: "x" }),
+    bad({ step: 1, run: { initial: 0, steps: [1] } }),
+    bad(null),
+    bad({ step: 1, lanes: [{}] }),
+  ]) {
+    assert.equal(decode(raw), null, raw);
+  }
+});
+
+test("branches stay as a tree", () => {
+  const start = root(0);
+  const a = child(start, "a");
+  const b = child(a, "b");
+  const c = child(a, "c");
+  assert.equal(child(start, "a"), a, "a step that was taken before is the same node");
+  assert.deepEqual(keysOf(c), { initial: 0, steps: ["a", "c"] });
+  assert.equal(depth(b), 2);
+  assert.equal(tip(start), c, "the branch that was visited last");
+  assert.deepEqual(
+    rows(start).map(({ node, branch }) => [node.key, branch]),
+    [
+      ["0", 0],
+      ["a", 0],
+      ["b", 0],
+      ["c", 1],
+    ],
+  );
+  assert.equal(cut(c), a);
+  assert.equal(tip(start), b);
+  assert.equal(cut(start), null);
+});
+
+test("events of a stream may come in pieces", () => {
+  const first = events('event: progress\r\ndata: {"states":1}\r\n\r\nevent: do');
+  assert.deepEqual(first.events, [{ event: "progress", data: '{"states":1}' }]);
+  const second = events(`${first.rest}ne\ndata: a\ndata: b\n\n: a comment\n\n`);
+  assert.deepEqual(second, { events: [{ event: "done", data: "a\nb" }], rest: "" });
+});
+
+test("a branch drops what only the old branch used", () => {
+  const old = trace();
+  const other = { ...old.messages[2], id: 3, type: "Refusal" } as (typeof old.messages)[number];
+  const event = { ...old.events[2], label: "refuse" } as (typeof old.events)[number];
+  const grown = extended(old, 2, { events: [event], messages: [other] });
+  assert.deepEqual(
+    grown.events.map((one) => one.label),
+    ["ask", "lose", "refuse"],
+  );
+  assert.deepEqual(
+    grown.messages.map((one) => [one.id, one.type]),
+    [
+      [1, "Ask"],
+      [2, "Ask"],
+      [3, "Refusal"],
+    ],
+  );
+  assert.equal(extended(grown, 3, { events: [], messages: [] }).messages.length, 3);
+});
