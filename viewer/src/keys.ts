@@ -85,7 +85,7 @@ export const GROUPS: { name: string; bindings: Binding[] }[] = [
         walk: true,
         act: (v) => {
           v.set({ upper: "next" });
-          requestAnimationFrame(() => focus(".panel-next button.take"));
+          queueMicrotask(() => focus(".panel-next button.take"));
         },
       },
       { keys: ["t"], shown: "t", text: "The tree of branches", walk: true, act: (v) => v.set({ upper: "tree" }) },
@@ -105,7 +105,7 @@ export const GROUPS: { name: string; bindings: Binding[] }[] = [
         walk: true,
         act: (v) => {
           v.set({ lower: "properties" });
-          requestAnimationFrame(() => focus(".watch-input"));
+          queueMicrotask(() => focus(".watch-input"));
         },
       },
       {

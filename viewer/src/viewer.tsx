@@ -7,6 +7,7 @@ import { press } from "./keys";
 import { decode } from "./link";
 import { Run } from "./run/run";
 import { inflate, parse, type Sparse } from "./run/trace";
+import { recordText } from "./run/wording";
 import { Viewer } from "./viewer-state";
 
 /** The viewers of the page, and the one that gets the keys. */
@@ -93,6 +94,10 @@ async function explore(section: HTMLElement): Promise<void> {
   const heading = document.createElement("h1");
   heading.textContent = model.name || model.target;
   document.title = `${heading.textContent} · plait explore`;
+  const parameters = document.createElement("span");
+  parameters.className = "of";
+  parameters.textContent = recordText(model.parameters);
+  heading.append(" ", parameters);
   section.replaceChildren(heading);
   const walk = new Walk(api, model);
   walk.problem = model.error;

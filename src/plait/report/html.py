@@ -17,6 +17,9 @@ from plait.report.space_time.layout import Layout
 from plait.report.space_time.svg import drawing
 from plait.report.viewer import embedded, head
 
+_LONG = 500
+"""A run with more steps than this is not drawn twice."""
+
 
 def report(verdict: Verdict) -> str:
     """One self-contained page for a verdict, with a viewer for each trace."""
@@ -147,12 +150,19 @@ def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str
 <div class="title"><h2>{escape(heading)}</h2>
 <span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace, outcome)}</div>
 <noscript>
-<div class="diagram">{drawing(Layout(trace), standalone=False, heading=heading)}</div>
+{_drawing(trace, heading)}
 <h3>Steps</h3>{_steps(trace)}
 <h3>Final state</h3>{_final(trace)}
 </noscript>
 {embedded(trace, start)}
 </section>"""
+
+
+def _drawing(trace: Trace, heading: str) -> str:
+    """The diagram for browsers without script. The one of a long run would make the page slow for all others."""
+    if len(trace.events) > _LONG:
+        return "<p>The run is long: its diagram needs JavaScript.</p>"
+    return f'<div class="diagram">{drawing(Layout(trace), standalone=False, heading=heading)}</div>'
 
 
 def _steps(trace: Trace) -> str:

@@ -1,6 +1,6 @@
 // The state graph, collapsed by a projection to chosen fields, processes or an expression. A worker lays it out.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { textWidth } from "../diagram/layout";
 import { visible } from "../run/values";
 import { plural, shorten } from "../run/wording";
@@ -9,6 +9,8 @@ import { arrange, type Placed } from "./arrange";
 import type { Walk } from "./walk";
 
 const MOST = 400;
+/** A graph is made smaller to fit, but not smaller than this. */
+const LEAST = 0.6;
 
 type By = "fields" | "lanes" | "expression" | "states";
 
@@ -72,8 +74,9 @@ function Projection({ walk, ask }: { walk: Walk; ask: (projection: Record<string
   );
 }
 
-function Picture({ walk, placed }: { walk: Walk; placed: Placed }): JSX.Element {
+function Picture({ walk, placed, wide }: { walk: Walk; placed: Placed; wide: number }): JSX.Element {
   const { width, height, nodes, edges } = placed;
+  const zoom = walk.viewer.view.zoom ?? Math.min(1, Math.max(LEAST, wide / width));
   const open = (node: Placed["nodes"][number]): void => {
     walk.viewer.set({ page: "diagram" });
     void walk.open(node.run);
@@ -88,8 +91,8 @@ function Picture({ walk, placed }: { walk: Walk; placed: Placed }): JSX.Element 
     <svg
       class="plait-graph"
       viewBox={`0 0 ${width} ${height}`}
-      width={width}
-      height={height}
+      width={width * zoom}
+      height={height * zoom}
       role="group"
       aria-label="state graph"
     >
@@ -110,12 +113,20 @@ function Picture({ walk, placed }: { walk: Walk; placed: Placed }): JSX.Element 
           class={`node${node.initial ? " initial" : ""}${node.terminal ? " terminal" : ""}${node.violating ? " violating" : ""}`}
           role="button"
           tabIndex={0}
-          aria-label={`${node.lines.join(", ")}: ${plural(node.count, "state")}${node.initial ? ", initial" : ""}${node.terminal ? ", terminal" : ""}${node.violating ? ", violating" : ""}. Walk there`}
           onClick={() => open(node)}
           onKeyDown={(event) => press(event, node)}
           key={node.id}
         >
-          <title>{visible(node.label)}</title>
+          <title>
+            {[
+              visible(node.label),
+              node.initial && "initial",
+              node.terminal && "terminal",
+              node.violating && "violating",
+            ]
+              .filter(Boolean)
+              .join(", ")}
+          </title>
           <rect x={node.x} y={node.y} width={node.width} height={node.height} rx="6" />
           {node.terminal && (
             <rect class="inner" x={node.x + 3} y={node.y + 3} width={node.width - 6} height={node.height - 6} rx="4" />
@@ -136,6 +147,15 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
   const [found, setFound] = useState<Data | null>(null);
   const [said, setSaid] = useState("Choose what a node is, then Draw. A small space can be drawn whole.");
   const alive = useRef(true);
+  const scroll = useRef<HTMLElement>(null);
+  const [wide, setWide] = useState(800);
+  useLayoutEffect(() => {
+    const pane = scroll.current;
+    if (!placed || !pane) return;
+    setWide(pane.clientWidth - 24);
+    const start = placed.nodes.find((node) => node.initial);
+    if (start) pane.scrollLeft = (start.x + start.width / 2) * (pane.scrollWidth / placed.width) - pane.clientWidth / 2;
+  }, [placed]);
   useEffect(
     () => () => {
       alive.current = false;
@@ -172,8 +192,8 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
       </p>
       {placed && (
         <>
-          <section class="graph-scroll" tabIndex={0} aria-label="drawing">
-            <Picture walk={walk} placed={placed} />
+          <section class="graph-scroll" tabIndex={0} aria-label="drawing" ref={scroll}>
+            <Picture walk={walk} placed={placed} wide={wide} />
           </section>
           <p class="legend">Thick: initial. Double frame: terminal. Red: violates a property. A click walks there.</p>
         </>

@@ -13,7 +13,7 @@ export function Initials({ viewer, walk }: { viewer: Viewer; walk: Walk }): JSX.
     <Modal viewer={viewer} title={count === 1 ? "The only initial state" : `${count} initial states`}>
       <ol class="initials" start={0}>
         {Array.from({ length: Math.min(count, MOST) }, (_, i) => (
-          <li key={walk.model.initials?.[i] ?? i}>
+          <li key={i}>
             <button
               type="button"
               aria-current={walk.run.initial === i}
@@ -22,7 +22,7 @@ export function Initials({ viewer, walk }: { viewer: Viewer; walk: Walk }): JSX.
                 void walk.open({ initial: i, steps: [] });
               }}
             >
-              {visible(walk.model.initials?.[i] ?? `initial state ${i}`)}
+              {visible(walk.model.initials?.[i] || `initial state ${i}`)}
             </button>
           </li>
         ))}

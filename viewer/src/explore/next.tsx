@@ -8,6 +8,13 @@ import type { Walk } from "./walk";
 
 const message = (m: Sketch): string => `${m.id === null ? "" : `#${m.id} `}${visible(m.type)}(${recordText(m.fields)})`;
 
+/** Messages with the same content are one line. */
+function broadcasts(sent: Sketch[]): { to: string[]; what: string }[] {
+  const found = new Map<string, string[]>();
+  for (const m of sent) found.set(message(m), [...(found.get(message(m)) ?? []), visible(m.receiver)]);
+  return [...found].map(([what, to]) => ({ to, what }));
+}
+
 const shown = (value: Data | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? visible(value) : visible(text(value));
 
@@ -15,7 +22,7 @@ function Step({ walk, enabled, number }: { walk: Walk; enabled: Enabled; number:
   const rows: [string, string][] = [
     ...enabled.consumed.map((m): [string, string] => ["takes", `${message(m)} from ${visible(m.sender)}`]),
     ...enabled.choices.map((choice): [string, string] => ["chooses", visible(text(choice))]),
-    ...enabled.sent.map((m): [string, string] => ["sends", `→ ${visible(m.receiver)}: ${message(m)}`]),
+    ...broadcasts(enabled.sent).map(({ to, what }): [string, string] => ["sends", `→ ${to.join(", ")}: ${what}`]),
     ...Object.entries(enabled.changed).map(([field, [before, after]]): [string, string] => [
       "changes",
       `${visible(field)}: ${visible(text(before))} → ${visible(text(after))}`,

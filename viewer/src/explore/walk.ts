@@ -2,7 +2,8 @@
 // The server keeps nothing about the reader: every request holds a whole run.
 import { encode, type Link, type RunKeys } from "../link";
 import { Run } from "../run/run";
-import { type Trace, whole } from "../run/trace";
+import { type Data, type Message, type Trace, whole } from "../run/trace";
+import { text } from "../run/values";
 import { recordText } from "../run/wording";
 import { type View, Viewer } from "../viewer-state";
 import {
@@ -55,6 +56,7 @@ export class Walk {
   readonly #past: Place[] = [];
   readonly #future: Place[] = [];
   #asked = 0;
+  #opened = false;
 
   constructor(
     readonly api: Api,
@@ -95,10 +97,22 @@ export class Walk {
       const walked = await this.#ask(run, 0);
       this.gone = walked.gone ? `The run ends at step ${walked.valid}: ${walked.gone.reason}` : null;
       const trace = whole(walked.trace);
+      const messages = new Map(trace.messages.map((m) => [m.id, m]));
       let at = this.tree(run.initial);
       for (const [i, key] of run.steps.slice(0, walked.valid).entries()) {
         const event = trace.events[i];
-        at = child(at, key, event ? `${event.lane} ${event.label}` : key);
+        at = child(
+          at,
+          key,
+          event
+            ? stepLabel(
+                event.lane,
+                event.label,
+                event.consumed.map((id) => messages.get(id)),
+                event.choices,
+              )
+            : key,
+        );
       }
       this.#remember();
       this.tip = at;
@@ -119,7 +133,7 @@ export class Walk {
       const walked = await this.#ask(run, at);
       if (walked.gone) throw new Refused(0, { message: `this step is not possible: ${walked.gone.reason}` });
       this.#remember();
-      const to = child(from, enabled.key, `${enabled.lane} ${enabled.label}`);
+      const to = child(from, enabled.key, stepLabel(enabled.lane, enabled.label, enabled.consumed, enabled.choices));
       const trace = extended(this.viewer.run.trace, at, walked.trace);
       this.tip = to;
       this.answer = walked;
@@ -177,6 +191,10 @@ export class Walk {
   }
 
   #remember(): void {
+    if (!this.#opened) {
+      this.#opened = true;
+      return;
+    }
     this.#past.push({ tip: this.tip, step: this.viewer.view.step });
     this.#future.length = 0;
   }
@@ -318,6 +336,18 @@ export class Walk {
       this.viewer.set({});
     }
   }
+}
+
+/** A step as one line of the tree: equal handlers differ in the messages that they take and in what they choose. */
+export function stepLabel(
+  lane: string,
+  label: string,
+  taken: readonly (Omit<Message, "id"> | undefined)[],
+  choices: readonly Data[],
+): string {
+  const messages = taken.flatMap((m) => (m ? [`${m.type}(${recordText(m.fields)})`] : []));
+  const more = [...new Set(messages), ...choices.map(text)];
+  return `${lane} ${label}${more.length ? ` ← ${more.join(", ")}` : ""}`;
 }
 
 /** The first events of a trace, and then those of another. Messages that only the removed events used are removed. */

@@ -1,6 +1,6 @@
 // Dialogs over the viewer: help, lanes and fields, note, go to a step, exports. Escape closes each of them.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Find } from "../explore/find";
 import { Initials } from "../explore/initials";
 import { download, mermaid, plainText, png, svg } from "../export";
@@ -18,7 +18,8 @@ export function Modal({
   children: ComponentChildren;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once: a reader may type on without looking.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
     dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();

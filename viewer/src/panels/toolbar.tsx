@@ -104,19 +104,29 @@ export function Toolbar({ viewer }: { viewer: Viewer }): JSX.Element {
       </output>
       <Search viewer={viewer} />
       <div class="tools">
-        {view.page === "diagram" && (
+        {viewer.walk && (
           <>
-            <button type="button" title="Smaller (-)" aria-label="zoom out" onClick={() => zoomBy(viewer, 1 / 1.2)}>
-              −
+            <button
+              type="button"
+              title="State graph, or diagram (v)"
+              onClick={() => viewer.set({ page: view.page === "graph" ? "diagram" : "graph" })}
+            >
+              {view.page === "graph" ? "Diagram" : "Graph"}
             </button>
-            <button type="button" title="Fit (0)" aria-label="fit" onClick={() => viewer.set({ zoom: null })}>
-              Fit
-            </button>
-            <button type="button" title="Larger (+)" aria-label="zoom in" onClick={() => zoomBy(viewer, 1.2)}>
-              +
+            <button type="button" title="Check, search, count ways (c)" onClick={open("find")}>
+              Find
             </button>
           </>
         )}
+        <button type="button" title="Smaller (-)" aria-label="zoom out" onClick={() => zoomBy(viewer, 1 / 1.2)}>
+          −
+        </button>
+        <button type="button" title="Fit (0)" aria-label="fit" onClick={() => viewer.set({ zoom: null })}>
+          Fit
+        </button>
+        <button type="button" title="Larger (+)" aria-label="zoom in" onClick={() => zoomBy(viewer, 1.2)}>
+          +
+        </button>
         <button type="button" title="Note on this step (m)" onClick={open("note")}>
           Note
         </button>
