@@ -273,7 +273,7 @@ def test_a_phone_shows_the_step_and_readable_labels(opened: Open, name: str) -> 
     press(page, "End")
     script = """() => {
       const now = document.querySelector(".now"), label = document.querySelector(".plait-diagram .event .does");
-      return [document.documentElement.scrollWidth - innerWidth, now.scrollWidth - now.clientWidth,
+      return [document.documentElement.scrollWidth - 390, now.scrollWidth - now.clientWidth,
               now.clientWidth, parseFloat(getComputedStyle(now).fontSize), label.getBoundingClientRect().height];
     }"""
     wide, hidden, room, size, label = page.evaluate(script)

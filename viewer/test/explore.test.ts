@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { events } from "../src/explore/api";
+import { merged } from "../src/explore/arrange";
 import { child, cut, depth, keysOf, root, rows, tip } from "../src/explore/tree";
 import { extended } from "../src/explore/walk";
 import { decode, encode, type Link } from "../src/link";
@@ -84,4 +85,12 @@ test("a branch drops what only the old branch used", () => {
     ],
   );
   assert.equal(extended(grown, 3, { events: [], messages: [] }).messages.length, 3);
+});
+
+test("edges between the same nodes are one line", () => {
+  const edge = (from: number, to: number, label: string, count: number) => ({ from, to, label, count });
+  assert.deepEqual(merged([edge(1, 2, "a", 2), edge(2, 1, "b", 1), edge(1, 2, "c", 3)]), [
+    edge(1, 2, "a, c", 5),
+    edge(2, 1, "b", 1),
+  ]);
 });

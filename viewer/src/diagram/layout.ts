@@ -5,6 +5,7 @@ import type { Run } from "../run/run";
 import type { Event } from "../run/trace";
 import { visible } from "../run/values";
 import { eventLabel, messageText, sentGroups, shorten } from "../run/wording";
+import { textWidth } from "./letters";
 import {
   between,
   CLEAR,
@@ -51,22 +52,6 @@ export interface Label {
 
 type Box = [number, number, number, number];
 type Segment = [Point, Point];
-
-const NARROW = new Map([
-  ...[..."ijlI|'`"].map((c): [string, number] => [c, 0.3]),
-  ...[...' .,:;!ftr()[]/\\-"'].map((c): [string, number] => [c, 0.41]),
-]);
-const BROAD = new Map([
-  ...[..."mMW@%…"].map((c): [string, number] => [c, 1]),
-  ...[..."wOQGDNH→=+<>–"].map((c): [string, number] => [c, 0.84]),
-]);
-
-/** An upper bound for the width of a text. It assumes a wide font. */
-export function textWidth(raw: string, size: number): number {
-  let ems = 0;
-  for (const c of raw) ems += NARROW.get(c) ?? BROAD.get(c) ?? (c > "\x7f" ? 1 : c >= "A" && c <= "Z" ? 0.7 : 0.64);
-  return ems * size;
-}
 
 export function isQuorum(event: Event): boolean {
   return (event.kind === "step" || event.kind === "recover") && event.consumed.length > 1;

@@ -1,9 +1,10 @@
 // The layout of a state graph, by elkjs in a worker, so that the page stays usable.
 import ELK, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
-import { textWidth } from "../diagram/layout";
+import { textWidth } from "../diagram/letters";
 import { drawn, type Point, tip } from "../diagram/routing";
+import { visible } from "../run/values";
+import { shorten } from "../run/wording";
 import type { Graph } from "./api";
-import { nodeLines, nodeSize } from "./graph";
 
 export interface Placed {
   width: number;
@@ -14,7 +15,35 @@ export interface Placed {
 
 let elk: { layout: (graph: ElkNode) => Promise<ElkNode> } | undefined;
 
-export async function arrange(graph: Graph): Promise<Placed> {
+/** The lines of a node: its label, and how many states it stands for. */
+function nodeLines(label: string, count: number): string[] {
+  const lines = visible(label.replace(/\n/g, "; "))
+    .split("; ")
+    .slice(0, 6)
+    .map((line) => shorten(line, 40));
+  return count > 1 ? [...lines, `${count.toLocaleString("en")} states`] : lines;
+}
+
+function nodeSize(lines: string[]): { width: number; height: number } {
+  return { width: Math.max(40, ...lines.map((line) => textWidth(line, 11) + 18)), height: 13 * lines.length + 11 };
+}
+
+/** Edges between the same nodes are one line, with the names of all handlers. */
+export function merged(edges: Graph["edges"]): Graph["edges"] {
+  const found = new Map<string, Graph["edges"][number]>();
+  for (const edge of edges) {
+    const name = `${edge.from} ${edge.to}`;
+    const known = found.get(name);
+    found.set(
+      name,
+      known ? { ...known, label: `${known.label}, ${edge.label}`, count: known.count + edge.count } : edge,
+    );
+  }
+  return [...found.values()];
+}
+
+export async function arrange(raw: Graph): Promise<Placed> {
+  const graph = { ...raw, edges: merged(raw.edges) };
   elk ??= new ELK({ workerFactory: () => new Worker("elk-worker.js") });
   const sized = new Map(
     graph.nodes.map((node) => {

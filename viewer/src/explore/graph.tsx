@@ -1,7 +1,6 @@
 // The state graph, collapsed by a projection to chosen fields, processes or an expression. A worker lays it out.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { textWidth } from "../diagram/layout";
 import { visible } from "../run/values";
 import { plural, shorten } from "../run/wording";
 import type { Graph as Data } from "./api";
@@ -200,17 +199,4 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
       )}
     </section>
   );
-}
-
-/** The lines of a node: its label, and how many states it stands for. */
-export function nodeLines(label: string, count: number): string[] {
-  const lines = visible(label.replace(/\n/g, "; "))
-    .split("; ")
-    .slice(0, 6)
-    .map((line) => shorten(line, 40));
-  return count > 1 ? [...lines, `${count.toLocaleString("en")} states`] : lines;
-}
-
-export function nodeSize(lines: string[]): { width: number; height: number } {
-  return { width: Math.max(40, ...lines.map((line) => textWidth(line, 11) + 18)), height: 13 * lines.length + 11 };
 }

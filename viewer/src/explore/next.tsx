@@ -82,6 +82,7 @@ export function Next({ walk }: { walk: Walk }): JSX.Element {
   const { answer } = walk;
   if (!answer) return <p class="empty">{walk.problem ? "No answer." : "…"}</p>;
   const { enabled, disabled } = answer;
+  const possible = new Set(enabled.map((one) => one.lane));
   const lanes = [
     ...new Set([
       ...walk.viewer.run.trace.lanes.map((lane) => lane.name),
@@ -105,22 +106,24 @@ export function Next({ walk }: { walk: Walk }): JSX.Element {
         )}
       </p>
       {enabled.length === 0 && <p class="terminal">No step is possible: this state is terminal.</p>}
-      {lanes.map((lane) => {
-        const own = enabled.filter((one) => one.lane === lane);
-        const blocked = disabled.filter((one) => one.lane === lane);
-        if (!own.length && !blocked.length) return null;
-        return (
-          <section aria-label={visible(lane)} key={lane}>
-            <h3>{visible(lane)}</h3>
-            <ul>
-              {own.map((one) => (
-                <Step walk={walk} enabled={one} number={enabled.indexOf(one) + 1} key={one.key} />
-              ))}
-            </ul>
-            {blocked.length > 0 && <Blocked disabled={blocked} />}
-          </section>
-        );
-      })}
+      {lanes
+        .sort((a, b) => Number(possible.has(b)) - Number(possible.has(a)))
+        .map((lane) => {
+          const own = enabled.filter((one) => one.lane === lane);
+          const blocked = disabled.filter((one) => one.lane === lane);
+          if (!own.length && !blocked.length) return null;
+          return (
+            <section aria-label={visible(lane)} key={lane}>
+              <h3>{visible(lane)}</h3>
+              <ul>
+                {own.map((one) => (
+                  <Step walk={walk} enabled={one} number={enabled.indexOf(one) + 1} key={one.key} />
+                ))}
+              </ul>
+              {blocked.length > 0 && <Blocked disabled={blocked} />}
+            </section>
+          );
+        })}
     </div>
   );
 }
