@@ -5,6 +5,7 @@ import { Drawing, Heads } from "./diagram/drawing";
 import type { Run } from "./run/run";
 import { visible } from "./run/values";
 import { FAULTS, messageText, modelText, plural } from "./run/wording";
+import ownStyles from "./style/diagram.css";
 import type { Viewer } from "./viewer-state";
 
 const MOST_PIXELS = 16_000;
@@ -21,7 +22,7 @@ export function svg({ layout, view }: Viewer): string {
     holder,
   );
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  style.textContent = diagramStyles;
+  style.textContent = diagramStyles + ownStyles;
   holder.prepend(style);
   holder.setAttribute("class", "plait-diagram");
   holder.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);

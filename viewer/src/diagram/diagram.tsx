@@ -9,7 +9,7 @@ import { Minimap } from "./minimap";
 /** Text that is smaller than this share of its size is not readable. */
 const LEAST = 0.78;
 /** The window moves in blocks of this many pixels, so that scrolling seldom draws. */
-const BLOCK = 6 * ROW;
+const BLOCK = 4 * ROW;
 const MARGIN = 60;
 
 export function zoomOf(viewer: Viewer, wide: number): number {

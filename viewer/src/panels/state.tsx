@@ -1,6 +1,6 @@
 // The state after the step: every field, pending messages, monitors, budgets, and how they differ from another state.
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
 import { reveal } from "../reveal";
 import type { Run } from "../run/run";
@@ -11,8 +11,8 @@ import type { Viewer } from "../viewer-state";
 
 /** A value that is longer than this shows the places where it changed instead of its whole old value. */
 const LONG = 48;
-/** At most so many pending messages of a process are listed. */
-const MANY = 40;
+/** At most so many pending messages of a process are listed at first. */
+const MANY = 12;
 const NONE: number[] = [];
 
 function Old({ before, after }: { before: Data; after: Data }): JSX.Element {
@@ -45,11 +45,34 @@ interface CardProps {
   had?: number[];
 }
 
+/** The pending messages. Of many, the last ones, until the reader wants all. */
+function Inbox({ run, inbox, had }: { run: Run; inbox: number[]; had: number[] }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const old = new Set(had);
+  const few = all || inbox.length <= MANY;
+  return (
+    <>
+      <div class="pending">{few ? "pending" : `${inbox.length} pending, the last ${MANY}:`}</div>
+      <ul class="inbox">
+        {(few ? inbox : inbox.slice(-MANY)).map((id) => (
+          <li class={old.has(id) ? "" : "new"} key={id}>
+            {pendingText(id, run.messages.get(id))}
+          </li>
+        ))}
+      </ul>
+      {!few && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all
+        </button>
+      )}
+    </>
+  );
+}
+
 const Card = memo(
   ({ run, hidden, name, owner, fields, before, acting, status, inbox = NONE, had = NONE }: CardProps): JSX.Element => {
     const shown = Object.entries(fields).filter(([field]) => !hidden.has(field) && !hidden.has(`${owner}.${field}`));
     const gone = Object.entries(before).filter(([field]) => !(field in fields) && !hidden.has(field));
-    const old = new Set(had);
     return (
       <section class={`card${acting ? " acting" : ""}${status ? " away" : ""}`} aria-label={name}>
         <h4>
@@ -81,18 +104,7 @@ const Card = memo(
             ))}
           </tbody>
         </table>
-        {inbox.length > 0 && (
-          <>
-            <div class="pending">{inbox.length > MANY ? `${inbox.length} pending, the last ${MANY}:` : "pending"}</div>
-            <ul class="inbox">
-              {(inbox.length > MANY ? inbox.slice(-MANY) : inbox).map((id) => (
-                <li class={old.has(id) ? "" : "new"} key={id}>
-                  {pendingText(id, run.messages.get(id))}
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
+        {inbox.length > 0 && <Inbox run={run} inbox={inbox} had={had} />}
       </section>
     );
   },

@@ -70,7 +70,7 @@ const Item = memo(({ run, step, current, match, note, place, of }: Row): JSX.Ele
 });
 
 /** Only a part of a long list is in the page: this many steps. The rest is room for scrolling. */
-const PART = 120;
+const PART = 48;
 /** The height of a step that was not drawn yet. */
 const GUESS = 72;
 
@@ -88,7 +88,7 @@ export function Steps({ viewer, printing }: { viewer: Viewer; printing: boolean 
   if (
     long &&
     (chosen.current.step !== view.step || chosen.current.layout !== layout) &&
-    (at < start + 10 || at >= start + PART - 10)
+    (at < start + 6 || at >= start + PART - 6)
   ) {
     start = Math.max(0, Math.min(rows.length - PART, at - PART / 2));
   }

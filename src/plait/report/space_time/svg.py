@@ -174,10 +174,12 @@ def _accesses(layout: Layout) -> list[str]:
             side = 1 if sx > x else -1
             names = [*event.changed, *event.read] if how == "writes" else event.read
             used = ", ".join(dict.fromkeys(visible(n) for n in names if n.startswith(f"{lane}.")))
+            fill = "var(--d-loop)" if how == "writes" else "var(--d-paper)"
             parts.append(
                 f'<g class="access {how}" data-step="{step}"><title>{escape(f"{how} {used}")}</title>'
-                f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(sx - side * 4)}" y2="{_n(y)}"/>'
-                f'<circle cx="{_n(sx)}" cy="{_n(y)}" r="4"/></g>'
+                f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(sx - side * 4)}" y2="{_n(y)}" '
+                'style="stroke:var(--d-loop);stroke-width:1;stroke-dasharray:1.5 3"/>'
+                f'<circle cx="{_n(sx)}" cy="{_n(y)}" r="4" style="fill:{fill};stroke:var(--d-loop);stroke-width:1.6"/></g>'
             )
     return parts
 
