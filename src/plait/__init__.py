@@ -29,7 +29,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, duplicating, fifo, unordered
 from plait.model.process import Process, action, aux, durable, init, on, recovery
-from plait.model.properties import Property, always, deadlock_free, final, reachable
+from plait.model.properties import Property, always, deadlock_free, final, reachable, view
 from plait.model.quorum import at_least, everyone, majority, some
 from plait.model.refinement import refines
 from plait.model.shared import Shared
@@ -115,6 +115,7 @@ __all__ = [
     "tagged",
     "tick",
     "unordered",
+    "view",
     "weak",
 ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from plait.check.explain.pictures import pictures
 from plait.check.explain.tracing import chosen
 from plait.check.live.search import flattened
 from plait.check.runner import Runner
@@ -21,13 +22,15 @@ from plait.explore.differences import Difference, differences
 from plait.explore.requests import WalkBody
 from plait.explore.statuses import PropertyStatus, statuses
 from plait.kernel.errors import PlaitError
-from plait.kernel.trace import Lane, Snapshot, Trace
+from plait.kernel.trace import Lane, Picture, Snapshot, Trace
 from plait.kernel.values import Data, text, to_data
 from plait.model.properties import Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
 
 _KEPT_EXPRESSIONS = 200
+_PICTURE_SECONDS = 2.0
+"""For the pictures of a state: less than a request may take, so that the rest of the answer arrives."""
 _INITIALS = 200
 """Initial states that are described."""
 
@@ -97,7 +100,8 @@ class Walked(msgspec.Struct, frozen=True):
     watches: list[Watch]
     source: list[Lines]
     differences: list[Difference]
-    views: list[str] = []
+    views: dict[str, Picture] = {}
+    """What the views of the model draw of it."""
 
 
 class Walker:
@@ -122,6 +126,7 @@ class Walker:
             handlers=[_handler(cls.__name__, handler) for cls, handler in system.handlers()],
             properties=[PropertyText(prop.name, prop.kind, _property_text(prop)) for prop in system.properties],
             initial=len(runner.initial),
+            views=bool(system.views),
             initials=[_initial(runner, number) for _, number in runner.initial[:_INITIALS]],
         )
 
@@ -143,11 +148,12 @@ class Walker:
             watches=[self._watch(one, stop) for one in asked.watches],
             source=self._source(stop),
             differences=self._differences(whole, last, stop, asked),
+            views=pictures(self.runner, [stop.state], _PICTURE_SECONDS)[0] if self.system.views else {},
         )
 
-    def trace(self, run: Run) -> Trace:
-        """A run, as far as the model has it."""
-        return self.runs.trace(self.runs.at(run)[0])
+    def trace(self, run: Run, *, drawn: bool = False) -> Trace:
+        """A run, as far as the model has it; with `drawn`, with pictures."""
+        return self.runs.trace(self.runs.at(run)[0], drawn=drawn)
 
     def _watch(self, text_: str, stop: Stop) -> Watch:
         try:

@@ -110,7 +110,7 @@ class Worker:
         from plait.explore.requests import ExportBody, read
 
         asked = read(ExportBody, question.body)
-        return exported(self.walker.trace(asked.run.run()), asked.format)
+        return exported(self.walker.trace(asked.run.run(), drawn=asked.format != "pytest"), asked.format)
 
     def _coverage(self, question: Question) -> Any:
         from plait.check.options import Options

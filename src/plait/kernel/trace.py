@@ -53,6 +53,15 @@ class Sent(msgspec.Struct, frozen=True):
     receiver: str
 
 
+class Picture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a `@view` drew of a state: SVG, or why there is no picture."""
+
+    svg: str | None = None
+    error: str | None = None
+    note: str | None = None
+    """What was removed from it, if anything was."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """The state of the whole system between two events."""
 
@@ -65,6 +74,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The lanes that are not running: 'crashed', 'down' or 'unborn'."""
     budgets: dict[str, int] = {}
     """The number of faults that may still happen, by kind."""
+    views: dict[str, Picture] | msgspec.UnsetType = msgspec.UNSET
+    """For each view of the model, its picture. A state of a model without views has no such part, also in JSON."""
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Properties of states: plain functions of a view of the state.
+"""Properties of states: plain functions of a view of the state. Also `@view`: such a function that draws the state.
 
 @always
 def agreement(s):
@@ -240,3 +240,49 @@ def deadlock_free(unless: Callable[[View], object] | None = None, *, name: str =
     predicate = unless or (lambda s: False)
     doc = "no state is terminal" + (", except where this is allowed" if unless else "")
     return Property(name, "final", predicate, doc, wants_no_end=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """A named function of a view that draws a state as SVG. It has no influence on a search."""
+
+    name: str
+    function: Callable[[Any], Any]
+
+    def __call__(self, view: Any) -> Any:
+        return self.function(view)
+
+
+@overload
+def view(function: Callable[[View], str], *, name: str | None = None) -> Drawing: ...
+@overload
+def view(*, name: str | None = None) -> Callable[[Callable[[View], str]], Drawing]: ...
+def view(function: Any = None, *, name: str | None = None) -> Any:
+    """A picture of a state: the function returns SVG as text. Reports and `plait explore` show it beside the run.
+
+    Give it to a System: `System(…, views=[lights])`. A view is evaluated only for states that are shown, and cannot change
+    a verdict. What could load or run something is removed from the picture.
+
+    >>> from plait import Process
+    >>> class Lamp(Process):
+    ...     on: bool = False
+    >>> @view
+    ... def lights(s):
+    ...     kinds = ["good" if lamp.on else "box" for lamp in s[Lamp]]
+    ...     lamps = [f'<circle cx="{30 * i + 15}" cy="15" r="10" class="{kind}"/>' for i, kind in enumerate(kinds)]
+    ...     return f'<svg viewBox="0 0 {30 * len(lamps)} 30">{"".join(lamps)}</svg>'
+    """
+
+    def decorate(f: Any) -> Drawing:
+        if isinstance(f, Property | Drawing):
+            what = f"property ({f.kind})" if isinstance(f, Property) else "view"
+            raise ModelError(
+                f"view({f.name}): {f.name} is a {what} already", hint="give the function itself, without the decorator"
+            )
+        if not callable(f):
+            raise ModelError(f"view({f!r}): expected a function of the view", hint="write @view def ring(s): …")
+        label = name or str(getattr(f, "__name__", "view"))
+        _require_arguments(f"@view {label}", f, 1, "the view, and nothing else", hint="write def ring(s): …")
+        return Drawing("view" if label == "<lambda>" else label, f)
+
+    return decorate if function is None else decorate(function)

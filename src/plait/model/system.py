@@ -16,7 +16,7 @@ from plait.model.message import Message
 from plait.model.monitor import Monitor
 from plait.model.network import Network, unordered
 from plait.model.process import Handler, Process
-from plait.model.properties import BUILT_IN, Property, condition, distinct
+from plait.model.properties import BUILT_IN, Drawing, Property, condition, distinct
 from plait.model.quorum import Quorum
 from plait.model.shared import OUTSIDE, Shared, loose
 from plait.model.tag import check_rounds
@@ -52,6 +52,7 @@ class System:
     `fairness=[weak(Worker)]` lists assumptions: steps that a run cannot delay for ever. Temporal properties use them. A
     process that is assumed to recover (`weak(recovery(Worker))`) is not at its end while it is down.
     `drift=1` lets the clocks of different processes be up to one tick apart. Without drift, all advance at once.
+    `views=[ring]` lists functions with `@view`, which draw a state for people. They have no influence on a search.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class System:
         initially: Callable[[View], object] | None = None,
         within: Callable[[View], object] | None = None,
         drift: int | None = 0,
+        views: Iterable[Drawing] = (),
         name: str = "system",
     ) -> None:
         self.name = name
@@ -81,6 +83,8 @@ class System:
         self.faults = _list_of(faults, Crash, "faults")
         self.monitors = _list_of(monitors, Monitor, "monitors")
         self.properties: list[Property] = distinct(_list_of(properties, Property, "properties"))
+        self.views: list[Drawing] = _list_of(views, Drawing, "views")
+        """What draws states for people."""
         self.fairness = assumptions(fairness, "System")
         """The assumptions of temporal properties."""
         self.initially = condition("initially", initially)
@@ -227,6 +231,7 @@ class System:
             (f"{cls.__name__}.{h.name}", one) for cls, h in self.handlers() for one in (h.function, h.where, h.accept)
         ]
         uses += [(f"property {prop.name}", prop.function) for prop in self.properties]
+        uses += [(f"view {drawing.name}", drawing.function) for drawing in self.views]
         for place, function in uses:
             for name, value in loose(function):
                 raise ModelError(
@@ -339,6 +344,7 @@ class System:
         for kind, names in (
             ("property", [p.name for p in self.properties]),
             ("monitor", [type(m).__name__ for m in self.monitors]),
+            ("view", [drawing.name for drawing in self.views]),
         ):
             for name in names:
                 if kind == "property" and name in BUILT_IN:
@@ -347,7 +353,7 @@ class System:
                         hint="give it another name: always(…, name=…)",
                     )
                 if names.count(name) > 1:
-                    hint = "give one another name: name=…" if kind == "property" else "make a subclass of one of them"
+                    hint = "make a subclass of one of them" if kind == "monitor" else "give one another name: name=…"
                     raise ModelError(f"two {kind} definitions are called {name!r}", hint=hint)
 
     def _check_quantified(self) -> None:
@@ -440,6 +446,7 @@ def _list_of(values: Any, kind: type, what: str) -> list[Any]:
                 Property: "decorate the function with @always, @reachable or @final; wrap a formula in ltl(…)",
                 Process: "give instances: Acceptor(), not Acceptor",
                 Monitor: "give instances: History(), not History",
+                Drawing: "decorate the function with @view",
                 Crash: "use crash_stop(Role, budget=1) or crash_recovery(Role, budget=1)",
             }[kind]
             raise ModelError(f"System: {value!r} in {what} is not a {kind.__name__}", hint=hint)

@@ -12,6 +12,7 @@ from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
 from plait.report.coverage import sections
 from plait.report.markup import asset, escape
+from plait.report.picture import address, shown
 from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
 from plait.report.space_time.svg import drawing
@@ -152,7 +153,7 @@ def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str
 <noscript>
 {_drawing(trace, heading)}
 <h3>Steps</h3>{_steps(trace)}
-<h3>Final state</h3>{_final(trace)}
+<h3>Final state</h3>{_final(trace)}{_pictures(trace)}
 </noscript>
 {embedded(trace, start)}
 </section>"""
@@ -213,6 +214,17 @@ def _final(trace: Trace) -> str:
     for name, value in last.monitors.items():
         rows.append(f"<tr><th>{escape(facts.visible(name))}</th><td>{escape(facts.visible(text(value)))}</td></tr>")
     return f'<table class="finalstate"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _pictures(trace: Trace) -> str:
+    """What views draw of the last state."""
+    drawn = []
+    for name, picture in (states(trace)[-1].views or {}).items():
+        found = shown(picture)
+        said = f'<img src="{address(found.svg)}" alt="{escape(facts.visible(name))}">' if found.svg else ""
+        said += "".join(f"<p>{escape(facts.visible_lines(text))}</p>" for text in (found.error, found.note) if text)
+        drawn.append(f"<figure><figcaption>{escape(facts.visible(name))}</figcaption>{said}</figure>")
+    return f'<div class="views">{"".join(drawn)}</div>' if drawn else ""
 
 
 def _inbox(trace: Trace, snapshot: Snapshot, lane: str) -> list[str]:

@@ -1,9 +1,10 @@
 """Traces as files in the Informal Trace Format (ITF) of Apalache. A file contains the complete trace.
 
 An ITF viewer sees an ordinary run: one variable for each lane (a record of its fields), then `pending`, `monitors`,
-`status` and `budgets`. Data that ITF does not define (events, messages, roles of lanes) is under the `#meta` keys,
-which ITF reserves for tools. State 0 is the initial state, and event k leads to state k + 1. So `loop`, which is an
-index of a state in ITF, is the index of the event to which the run goes back.
+`status` and `budgets`. Data that ITF does not define (events, messages, roles of lanes, pictures) is under the `#meta`
+keys, which ITF reserves for tools. State 0 is the initial state, and event k leads to state k + 1. So `loop`, which is an
+index of a state in ITF, is the index of the event to which the run goes back. A state without pictures has those of the
+state before.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plait.kernel.errors import TraceError
-from plait.kernel.trace import Event, Lane, Mark, Raised, Sent, Snapshot, Trace, Wait, Why
+from plait.kernel.trace import Event, Lane, Mark, Picture, Raised, Sent, Snapshot, Trace, Wait, Why
 from plait.kernel.values import Data
 
 FORMAT = "plait-trace"
@@ -84,7 +85,9 @@ def _variables(trace: Trace) -> dict[str, str]:
     return names
 
 
-def _state(snapshot: Snapshot, index: int, variables: dict[str, str], event: Event | None) -> dict[str, Any]:
+def _state(
+    snapshot: Snapshot, index: int, variables: dict[str, str], event: Event | None, before: Snapshot | None = None
+) -> dict[str, Any]:
     meta: dict[str, Any] = {"index": index}
     absent = [lane for lane in variables if lane not in snapshot.fields]
     if absent:
@@ -94,6 +97,8 @@ def _state(snapshot: Snapshot, index: int, variables: dict[str, str], event: Eve
         meta["event"] = {
             k: v for k, v in msgspec.to_builtins(event).items() if k != "state" and (k, v) != ("abstract", None)
         }
+    if snapshot.views is not msgspec.UNSET and (before is None or before.views != snapshot.views):
+        meta["views"] = snapshot.views
     state: dict[str, Any] = {"#meta": meta}
     for lane, variable in variables.items():
         state[variable] = snapshot.fields.get(lane, {})
@@ -136,6 +141,7 @@ def trace_bytes(trace: Trace, file: Path) -> bytes:
         plait["abstract"] = trace.abstract
     if trace.exception is not None:
         plait["exception"] = trace.exception
+    before = [trace.initial, *(event.state for event in trace.events)][: len(trace.events)]
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
@@ -146,7 +152,10 @@ def trace_bytes(trace: Trace, file: Path) -> bytes:
         "vars": [*variables.values(), *_OTHER_VARIABLES],
         "states": [
             _state(trace.initial, 0, variables, None),
-            *(_state(e.state, i, variables, e) for i, e in enumerate(trace.events, start=1)),
+            *(
+                _state(e.state, i, variables, e, b)
+                for i, (b, e) in enumerate(zip(before, trace.events, strict=True), 1)
+            ),
         ],
     }
     if trace.loop is not None:
@@ -207,7 +216,9 @@ def _read(file: Path, raw: object) -> Trace:
     )
     if not document.states:
         raise TraceError(f'{file}: expected at least the initial state in "states", found none', hint=_NEXT_ACT)
-    snapshots = [_snapshot(file, i, state, variables) for i, state in enumerate(document.states)]
+    snapshots: list[Snapshot] = []
+    for i, state in enumerate(document.states):
+        snapshots.append(_snapshot(file, i, state, variables, snapshots[-1].views if snapshots else msgspec.UNSET))
     events = [
         _event(file, i, state, snapshot)
         for i, (state, snapshot) in enumerate(zip(document.states, snapshots, strict=True))
@@ -252,7 +263,14 @@ def _located(file: Path, target: str, folder: str | None) -> str:
     return target
 
 
-def _snapshot(file: Path, index: int, state: dict[str, Any], variables: dict[str, str]) -> Snapshot:
+def _snapshot(
+    file: Path,
+    index: int,
+    state: dict[str, Any],
+    variables: dict[str, str],
+    views: dict[str, Picture] | msgspec.UnsetType,
+) -> Snapshot:
+    """A state. Without pictures of its own, it has those of the state before, `views`."""
     what = f'state {index} ("states"[{index}])'
     missing = [v for v in (*variables.values(), *_OTHER_VARIABLES) if v not in state]
     if missing:
@@ -261,7 +279,11 @@ def _snapshot(file: Path, index: int, state: dict[str, Any], variables: dict[str
     absent = _convert(file, f'{what}\'s "#meta"."absent"', meta.get("absent", []), list[str])
     fields = {lane: state[variable] for lane, variable in variables.items() if lane not in absent}
     data = {"fields": fields, **{name: state[name] for name in _OTHER_VARIABLES}}
-    return _convert(file, what, data, Snapshot)
+    found = _convert(file, what, data, Snapshot)
+    drawn = (
+        _convert(file, f'{what}\'s "#meta"."views"', meta["views"], dict[str, Picture]) if "views" in meta else views
+    )
+    return msgspec.structs.replace(found, views=drawn)
 
 
 def _event(file: Path, index: int, state: dict[str, Any], snapshot: Snapshot) -> Event:

@@ -13,6 +13,7 @@ import msgspec
 
 from plait.kernel.trace import Snapshot, Trace
 from plait.report.markup import asset, escape
+from plait.report.picture import with_safe_pictures
 from plait.report.space_time.flow import states
 
 FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "elk-worker.js": "text/javascript"}
@@ -70,7 +71,7 @@ def head(title: str, *, script: bool) -> list[str]:
 
 def embedded(trace: Trace, start: int) -> str:
     """The data of one viewer, as an element. Its JSON cannot end its own element, whatever its values are."""
-    raw = msgspec.json.encode({"trace": _sparse(trace), "start": start}).decode()
+    raw = msgspec.json.encode({"trace": _sparse(with_safe_pictures(trace)), "start": start}).decode()
     safe = raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" class="data">{safe}</script>'
 
@@ -89,8 +90,8 @@ def _changes(before: Snapshot, after: Snapshot) -> dict[str, dict[str, Any]]:
     """For each part of a state, the entries that differ."""
     found = {}
     for part in Snapshot.__struct_fields__:
-        old: Mapping[str, Any] = getattr(before, part)
-        new: Mapping[str, Any] = getattr(after, part)
+        old: Mapping[str, Any] = getattr(before, part) or {}
+        new: Mapping[str, Any] = getattr(after, part) or {}
         changed = {name: value for name, value in new.items() if name not in old or old[name] != value}
         changed |= dict.fromkeys(old.keys() - new.keys(), GONE)
         if changed:

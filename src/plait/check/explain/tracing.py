@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from plait._native import Transition
+from plait.check.explain.pictures import pictures
 from plait.check.runner import Runner
-from plait.kernel.trace import TIME, Event, Lane, Raised, Sent, Snapshot, Trace, Why
+from plait.kernel.trace import TIME, Event, Lane, Picture, Raised, Sent, Snapshot, Trace, Why
 from plait.kernel.values import Data, exact, to_data
 from plait.model.system import System
 
@@ -63,15 +66,21 @@ class Tracer(Path):
         why: Why | None = None,
         exception: Raised | None = None,
         violators: list[list[str]] | None = None,
+        drawn: bool = True,
     ) -> Trace:
-        """The Trace of the events so far."""
+        """The Trace of the events so far; with `drawn`, each state with what the views of the System draw."""
+        initial = self.initial
+        if drawn and self.system.views:
+            first, *rest = pictures(self.runner, self.visited)
+            initial = _with(initial, first)
+            events = [msgspec.structs.replace(e, state=_with(e.state, p)) for e, p in zip(events, rest, strict=True)]
         return Trace(
             target=self.system.target or "",
             parameters={key: to_data(value) for key, value in self.system.parameters.items()},
             property=name,
             lanes=self.lanes,
             messages=self.messages,
-            initial=self.initial,
+            initial=initial,
             chosen=self.chosen,
             events=events,
             loop=loop,
@@ -195,6 +204,10 @@ class Tracer(Path):
     def _snapshot(self) -> Snapshot:
         pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
         return snapshot(self.runner, self.state, pending, self._all_fields())
+
+
+def _with(state: Snapshot, views: dict[str, Picture]) -> Snapshot:
+    return msgspec.structs.replace(state, views=views)
 
 
 def chosen(runner: Runner, combination: int) -> dict[str, list[Data]]:

@@ -163,10 +163,11 @@ class Runs:
         tracer._pending = [list(some) for some in stop.pending]
         return tracer
 
-    def trace(self, stop: Stop, name: str | None = None) -> Trace:
-        """A run as a Trace."""
-        tracer = self.tracer(stop)
-        return tracer.trace([one.event for one in stop.path() if one.event is not None], name)
+    def trace(self, stop: Stop, *, drawn: bool = False) -> Trace:
+        """A run as a Trace; with `drawn`, each state with what the views of the System draw."""
+        tracer, path = self.tracer(stop), stop.path()
+        tracer.visited = [list(one.state) for one in path]
+        return tracer.trace([one.event for one in path if one.event is not None], None, drawn=drawn)
 
     def _root_of(self, stop: Stop) -> Tracer:
         first = stop.path()[0]
@@ -209,7 +210,8 @@ def run_of(runs: Runs, trace: Trace) -> Run:
         alike = [key for key in keyed(runs.runner, stop.state) if key.partition("~")[0] == wanted]
         after = [Run(initial, (*found.steps, key)) for key in alike]
         if len(after) > 1:
-            after.sort(key=lambda run: runs.at(run)[0].event != event)
+            bare = msgspec.structs.replace(event, state=msgspec.structs.replace(event.state, views=msgspec.UNSET))
+            after.sort(key=lambda run: runs.at(run)[0].event != bare)
         if not after:
             break
         found = after[0]
