@@ -43,7 +43,7 @@ $(VENV)/.built: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
 
 # The viewer of reports and of `plait explore`. Users get it built, in the wheel.
 VIEWER := src/plait/report/assets/viewer.js
-VIEWER_SOURCES := viewer/build.mjs $(shell find viewer/src -type f) $(wildcard src/plait/report/assets/report.css src/plait/report/assets/space_time*.css)
+VIEWER_SOURCES := viewer/build.mjs $(shell find viewer/src -type f) $(wildcard src/plait/report/assets/report.css src/plait/report/assets/picture.css src/plait/report/assets/space_time*.css)
 
 viewer: $(VIEWER) ## Build the viewer of reports and of `plait explore`
 

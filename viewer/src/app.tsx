@@ -6,7 +6,7 @@ import { Branches } from "./explore/branches";
 import { Findings } from "./explore/find";
 import { GraphPage } from "./explore/graph";
 import { Next } from "./explore/next";
-import { Properties, Views } from "./explore/properties";
+import { Properties } from "./explore/properties";
 import { Coverage, Source } from "./explore/source";
 import type { Walk } from "./explore/walk";
 import { Dialogs } from "./panels/dialogs";
@@ -14,6 +14,7 @@ import { State } from "./panels/state";
 import { Steps } from "./panels/steps";
 import { type Tab, Tabs } from "./panels/tabs";
 import { Toolbar } from "./panels/toolbar";
+import { Views } from "./panels/views";
 import { visible } from "./run/values";
 import type { Viewer } from "./viewer-state";
 
@@ -55,7 +56,10 @@ function upper(viewer: Viewer, walk: Walk | null, printing: boolean): Tab[] {
 
 function lower(viewer: Viewer, walk: Walk | null): Tab[] {
   const state: Tab = { id: "state", name: "State", content: () => <State viewer={viewer} /> };
-  if (!walk) return [state];
+  const views: Tab[] = viewer.hasViews
+    ? [{ id: "views", name: "Views", content: () => <Views viewer={viewer} /> }]
+    : [];
+  if (!walk) return [state, ...views];
   const violated = walk.answer?.properties.filter((one) => one.status === "violated").length ?? 0;
   const running = walk.findings.filter((finding) => !finding.done).length;
   return [
@@ -66,7 +70,7 @@ function lower(viewer: Viewer, walk: Walk | null): Tab[] {
       content: () => <Properties walk={walk} />,
     },
     { id: "find", name: `Find${running ? ` (${running} …)` : ""}`, content: () => <Findings walk={walk} /> },
-    ...(walk.model.views ? [{ id: "views", name: "Views", content: () => <Views walk={walk} /> }] : []),
+    ...views,
   ];
 }
 
@@ -125,6 +129,7 @@ export function App({ viewer }: { viewer: Viewer }): JSX.Element {
             chosen={printing ? "state" : view.lower}
             choose={(id) => viewer.set({ lower: id })}
           />
+          {printing && viewer.hasViews && <Views viewer={viewer} />}
         </div>
       </div>
       <Dialogs viewer={viewer} />

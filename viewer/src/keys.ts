@@ -63,6 +63,12 @@ export const GROUPS: { name: string; bindings: Binding[] }[] = [
         text: "Compare with this state, or with the state before",
         act: (v) => v.set({ compare: v.view.compare === null ? v.view.step : null }),
       },
+      {
+        keys: ["V"],
+        shown: "V",
+        text: "Views: pictures of the state, or its fields",
+        act: (v) => v.set({ lower: v.view.lower === "views" || !v.hasViews ? "state" : "views" }),
+      },
       { keys: ["m"], shown: "m", text: "Note on this step", act: (v) => v.set({ dialog: "note" }) },
       { keys: ["+"], shown: "+", text: "Larger", act: (v) => zoomBy(v, 1.2) },
       { keys: ["-"], shown: "-", text: "Smaller", act: (v) => zoomBy(v, 1 / 1.2) },

@@ -4,7 +4,7 @@ import type { Walk } from "./explore/walk";
 import { encode, type Link } from "./link";
 import { Run } from "./run/run";
 import { search } from "./run/search";
-import type { Trace } from "./run/trace";
+import type { Picture, Trace } from "./run/trace";
 
 export type Dialog = "help" | "lanes" | "export" | "note" | "goto" | "find" | "initial";
 
@@ -142,6 +142,15 @@ export class Viewer {
     const next = new Set(this.view[kind]);
     if (!next.delete(name)) next.add(name);
     this.set({ [kind]: next });
+  }
+
+  /** What the views of the model draw of the state that is shown; undefined if it is not known yet. */
+  get pictures(): Record<string, Picture> | undefined {
+    return this.walk ? this.walk.answer?.views : this.run.state(this.view.step).views;
+  }
+
+  get hasViews(): boolean {
+    return this.walk ? this.walk.model.views : this.run.trace.initial.views !== undefined;
   }
 
   /** What a link must hold so that another reader sees the same. */

@@ -53,7 +53,7 @@ function reports(sections: HTMLElement[]): void {
     if (!raw) return;
     const data = parse(raw) as { trace: Sparse; start: number };
     const viewer = new Viewer(new Run(inflate(data.trace)), number);
-    viewer.set({ step: data.start });
+    viewer.set({ step: data.start, lower: viewer.hasViews ? "views" : "state" });
     if (link && (link.trace ?? 0) === number) viewer.restore(link);
     mount(section, viewer);
     if (link && number > 0 && link.trace === number) {

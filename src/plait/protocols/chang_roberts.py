@@ -23,9 +23,10 @@ crash, and messages are not lost.
 from __future__ import annotations
 
 import enum
+import math
 from typing import Literal, get_args
 
-from plait import Message, ModelError, Pid, Process, System, action, always, eventually, final, on, reachable
+from plait import Message, ModelError, Pid, Process, System, action, always, eventually, final, on, reachable, view
 from plait.model.view import View
 from plait.protocols._parameters import at_least, one_of
 
@@ -127,6 +128,23 @@ def termination(s: View) -> bool:
     return all(node.begun for node in s[Node]) and not s.messages and bool(somebody_wins.predicate(s))
 
 
+@view
+def ring(s: View) -> str:
+    """The nodes on the ring: lost ones are grey, a winner is green. Beside each node, the claims that it has to receive."""
+    colours = {Standing.CANDIDATE: "accent", Standing.LOST: "soft", Standing.WON: "good"}
+    drawn = ['<circle class="line soft" r="60"/>']
+    for i, node in enumerate(s[Node]):
+        angle = 2 * math.pi * i / len(s[Node])
+        x, y = math.sin(angle), -math.cos(angle)
+        claims = sorted(m.identity for m in node.inbox if isinstance(m, Claim))
+        drawn += [
+            f'<circle class="tint {colours[node.standing]}" cx="{60 * x:.0f}" cy="{60 * y:.0f}" r="16"/>',
+            f'<text x="{60 * x:.0f}" y="{60 * y + 5:.0f}" text-anchor="middle">{node.identity}</text>',
+            f'<text class="accent" x="{95 * x:.0f}" y="{95 * y + 5:.0f}" text-anchor="middle">{claims or ""}</text>',
+        ]
+    return f'<svg viewBox="-120 -110 240 220">{"".join(drawn)}</svg>'
+
+
 def chang_roberts(
     nodes: int = 3, initiators: str = "any", specification: Specification = "safe", faulty: Fault = "none"
 ) -> System:
@@ -148,6 +166,7 @@ def chang_roberts(
             *([] if nobody else [election]),
             *([termination] if specification == "live" else []),
         ],
+        views=[ring],
         name="chang_roberts",
     )
 

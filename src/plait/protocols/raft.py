@@ -69,6 +69,7 @@ from plait import (
     field,
     on,
     reachable,
+    view,
     weak,
 )
 from plait.model.fairness import Fairness
@@ -434,6 +435,23 @@ def leadership(s: View) -> bool:
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
+@view
+def logs(s: View) -> str:
+    """The log of each server, as the terms of its entries: green where it knows that they are committed."""
+    colours = {Role.LEADER: "good", Role.CANDIDATE: "accent", Role.FOLLOWER: "soft"}
+    drawn = []
+    for row, server in enumerate(s[AnyServer]):
+        y, role = 44 * row, server.role.name.lower()
+        drawn.append(f'<text y="{y + 16}">{server.id!r}</text>')
+        drawn.append(f'<text class="{colours[server.role]}" y="{y + 34}">{role}, term {server.term}</text>')
+        for column, entry in enumerate(server.log):
+            x, kind = 180 + 34 * column, "tint good" if column < server.commit else "box"
+            drawn.append(f'<rect class="{kind}" x="{x}" y="{y + 6}" width="28" height="28"/>')
+            drawn.append(f'<text x="{x + 14}" y="{y + 25}" text-anchor="middle">{entry.term}</text>')
+    longest = max(server.capacity for server in s[AnyServer])
+    return f'<svg viewBox="0 0 {180 + 34 * longest} {44 * len(s[AnyServer])}">{"".join(drawn)}</svg>'
+
+
 def raft(
     servers: int = 3,
     elections: str = "",
@@ -468,6 +486,7 @@ def raft(
         ],
         fairness=FAIRNESS[fairness],
         symmetric=[AnyServer] if set(elections.split(",")) == {"any"} else [],
+        views=[logs],
         name="raft",
     )
 

@@ -63,7 +63,7 @@ _CALL = re.compile(r"([\w-]*)\s*\(")
 _NUMBER = re.compile(r"[\d.]+")
 _CALLS = frozenset({"rgb", "rgba", "hsl", "hsla", "translate", "rotate", "scale", "skewX", "skewY", "matrix"})
 _LOCAL = re.compile(r"#([A-Za-z_][\w.-]*)", re.ASCII)
-_PAINT = re.compile(r"url\(\s*#([A-Za-z_][\w.-]*)\s*\)", re.ASCII)
+_PAINT = re.compile(r"url\(#([A-Za-z_][\w.-]*)\)", re.ASCII)
 _ID = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _SIZE = re.compile(r"\s*(\d{1,6}(?:\.\d+)?)(?:px)?\s*", re.ASCII)
 _BOX = re.compile(
@@ -239,9 +239,7 @@ def _sized(root: _Element) -> None:
 
 def _require_drawable(root: _Element) -> None:
     """Refuse a picture in which few elements are drawn very often. What `use` and markers draw contains neither."""
-    named: dict[str, _Element] = {}
-    for one in root.all():
-        named.setdefault(one.attributes.get("id", ""), one)
+    named = {one.attributes["id"]: one for one in reversed([*root.all()]) if "id" in one.attributes}
 
     @functools.cache
     def size(name: str) -> int:

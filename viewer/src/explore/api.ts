@@ -1,6 +1,6 @@
 // What the server of `plait explore` answers. All requests carry the secret of the address that the command printed.
 import type { RunKeys } from "../link";
-import { type Data, type Fields, type Message, parse, type Snapshot, type Trace } from "../run/trace";
+import { type Data, type Fields, type Message, type Picture, parse, type Snapshot, type Trace } from "../run/trace";
 
 export interface Handler {
   role: string;
@@ -83,7 +83,7 @@ export interface Walked {
   properties: Property[];
   watches: Watch[];
   source: Source[];
-  views: string[];
+  views: Record<string, Picture>;
   terminal?: boolean;
 }
 

@@ -85,18 +85,3 @@ export function Properties({ walk }: { walk: Walk }): JSX.Element {
     </div>
   );
 }
-
-/** What the model's @view functions draw. As images, they can neither run scripts nor load anything. */
-export function Views({ walk }: { walk: Walk }): JSX.Element {
-  return (
-    <div class="views">
-      {(walk.answer?.views ?? []).map((svg, i) => (
-        <img
-          src={`data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`}
-          alt={`view ${i + 1} of the state`}
-          key={svg}
-        />
-      ))}
-    </div>
-  );
-}

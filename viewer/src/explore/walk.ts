@@ -67,7 +67,7 @@ export class Walk {
       0,
     );
     this.viewer.walk = this;
-    this.viewer.set({ upper: "next" });
+    this.viewer.set({ upper: "next", lower: model.views ? "views" : "state" });
     this.watches = this.#stored();
   }
 

@@ -18,12 +18,21 @@ export interface Message {
   receiver: string;
 }
 
+/** What a @view drew of a state: SVG, or why there is no picture; and what was removed from it. */
+export interface Picture {
+  svg?: string | null;
+  error?: string | null;
+  note?: string | null;
+}
+
 export interface Snapshot {
   fields: Record<string, Fields>;
   pending: Record<string, number[]>;
   monitors: Fields;
   status: Record<string, string>;
   budgets: Record<string, number>;
+  /** By the name of the view; missing if the model has none. */
+  views?: Record<string, Picture>;
 }
 
 export type Kind = "step" | "lose" | "duplicate" | "crash" | "recover" | "tick";
@@ -69,7 +78,7 @@ export interface Trace {
 /** A part of a state that is missing is as in the state before; an entry that is gone has this mark. */
 type Gone = { "#gone": true };
 type Part<T> = { [K in keyof T]?: T[K] | Gone };
-export type Change = { [K in keyof Snapshot]?: Part<Snapshot[K]> };
+export type Change = { [K in keyof Snapshot]?: Part<NonNullable<Snapshot[K]>> };
 export type Sparse = Omit<Trace, "events"> & { events: (Omit<Event, "state"> & { state: Change })[] };
 
 const EMPTY: Snapshot = { fields: {}, pending: {}, monitors: {}, status: {}, budgets: {} };
