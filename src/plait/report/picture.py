@@ -266,7 +266,7 @@ def _require_drawable(root: _Element) -> None:
         raise PictureError(f"more than {MOST_DRAWN:,} elements would be drawn")
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=128)
 def safe(raw: str) -> Picture:
     """SVG as a picture that can be shown. It contains only what `ELEMENTS` and `ATTRIBUTES` list.
 
@@ -287,6 +287,7 @@ error=None, note='removed: onclick, <script>')
     return Picture(root.written(), note=f"removed: {', '.join(names)}" if names else None)
 
 
+@functools.lru_cache(maxsize=128)
 def shown(picture: Picture) -> Picture:
     """A picture of a trace, which may come from a file: made safe again."""
     if picture.svg is None:
