@@ -1,6 +1,7 @@
 """Takes the pictures of `plait explore` for the documentation: `python docs/_site/screens.py`.
 
-It starts the server on a faulty Paxos, drives Debian's Chromium as a reader would, and writes `docs/images/explore*.png`.
+It starts the server on a faulty Paxos (for views, on Raft), drives Debian's Chromium as a reader would, and writes
+`docs/images/explore*.png`.
 Look at the pictures before you commit them.
 """
 
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -56,19 +58,44 @@ def pictures(browser: Browser, address: str) -> None:
     saved(opened(browser, address, **PHONE), "explore_phone.png")
 
 
-def main() -> None:
-    """Start the server, take the pictures, end the server."""
-    command = [sys.executable, "-m", "plait.cli.main", "explore", "paxos", "-p", "faulty=acceptor", "--no-open"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+def views(browser: Browser, address: str) -> None:
+    """A run of Raft to a committed entry, with its logs."""
+    page = browser.new_context(**LAPTOP).new_page()  # type: ignore[arg-type]
+    page.goto(address)
+    page.wait_for_selector(".take")
+    page.keyboard.press("c")
+    page.get_by_label("Find a state where").check()
+    page.get_by_label("A Python expression").fill("any(p.commit == 2 for p in s[AnyServer])")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("tab", name="Find").click()
+    page.get_by_role("button", name="Open the run").click(timeout=120_000)
+    page.get_by_role("tab", name="Views").click()
+    page.wait_for_selector(".views img")
+    saved(page, "explore_views.png")
+
+
+def served(browser: Browser, act: Callable[[Browser, str], None], *model: str) -> None:
+    """Start the server, take pictures, end the server."""
+    command = [sys.executable, "-m", "plait.cli.main", "explore", *model, "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         found = re.search(r"http\S+", server.stdout.readline())
         assert found, "plait explore prints its address"
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         try:
-            pictures(browser, found[0])
+            act(browser, found[0])
         finally:
-            browser.close()
+            for context in browser.contexts:
+                context.close()
             server.terminate()
+
+
+def main() -> None:
+    """Take all pictures."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        served(browser, pictures, "paxos", "-p", "faulty=acceptor")
+        served(browser, views, "raft", "-p", "entries=2")
+        browser.close()
 
 
 if __name__ == "__main__":
