@@ -2,6 +2,8 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Diagram } from "./diagram/diagram";
+import { Diagrams } from "./diff/diagrams";
+import { PairState } from "./diff/state";
 import { Branches } from "./explore/branches";
 import { Findings } from "./explore/find";
 import { GraphPage } from "./explore/graph";
@@ -55,7 +57,12 @@ function upper(viewer: Viewer, walk: Walk | null, printing: boolean): Tab[] {
 }
 
 function lower(viewer: Viewer, walk: Walk | null): Tab[] {
-  const state: Tab = { id: "state", name: "State", content: () => <State viewer={viewer} /> };
+  const pair = viewer.run.sides.length > 1;
+  const state: Tab = {
+    id: "state",
+    name: pair ? "States" : "State",
+    content: () => (pair ? <PairState viewer={viewer} /> : <State viewer={viewer} />),
+  };
   const views: Tab[] = viewer.hasViews
     ? [{ id: "views", name: "Views", content: () => <Views viewer={viewer} /> }]
     : [];
@@ -113,7 +120,13 @@ export function App({ viewer }: { viewer: Viewer }): JSX.Element {
       {walk && <Banner walk={walk} />}
       <Toolbar viewer={viewer} />
       <div class="panes">
-        {walk && view.page === "graph" ? <GraphPage walk={walk} /> : <Diagram viewer={viewer} printing={printing} />}
+        {walk && view.page === "graph" ? (
+          <GraphPage walk={walk} />
+        ) : viewer.run.sides.length > 1 ? (
+          <Diagrams viewer={viewer} printing={printing} />
+        ) : (
+          <Diagram viewer={viewer} layout={viewer.layout} printing={printing} />
+        )}
         <div class="side">
           <Tabs
             label="steps"

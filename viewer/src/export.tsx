@@ -11,28 +11,42 @@ import type { Viewer } from "./viewer-state";
 const MOST_PIXELS = 16_000;
 
 /** The whole diagram as a file, with the lanes and steps that are shown. */
-export function svg({ layout, view }: Viewer): string {
+export function svg(viewer: Viewer): string {
   const holder = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const none = { step: null, matches: new Set<number>(), notes: view.notes };
+  const none = { step: null, matches: new Set<number>(), notes: viewer.view.notes };
+  const { width, height } = size(viewer);
+  let x = 0;
   render(
-    <>
-      <Drawing layout={layout} part={{ top: 0, bottom: layout.height }} marks={none} />
-      <Heads layout={layout} />
-    </>,
+    viewer.layouts.map((layout, i) => {
+      const left = x;
+      x += layout.width;
+      return (
+        <g transform={`translate(${left} 0)`} key={i}>
+          <Drawing layout={layout} part={{ top: 0, bottom: layout.height }} marks={none} />
+          <Heads layout={layout} />
+        </g>
+      );
+    }),
     holder,
   );
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = diagramStyles + ownStyles;
   holder.prepend(style);
   holder.setAttribute("class", "plait-diagram");
-  holder.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
-  holder.setAttribute("width", String(layout.width));
-  holder.setAttribute("height", String(layout.height));
+  holder.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  holder.setAttribute("width", String(width));
+  holder.setAttribute("height", String(height));
   return new XMLSerializer().serializeToString(holder);
 }
 
+/** The size of all drawings, side by side. */
+function size({ layouts }: Viewer): { width: number; height: number } {
+  const width = layouts.reduce((sum, layout) => sum + layout.width, 0);
+  return { width, height: Math.max(...layouts.map((layout) => layout.height)) };
+}
+
 export async function png(viewer: Viewer): Promise<Blob> {
-  const { width, height } = viewer.layout;
+  const { width, height } = size(viewer);
   const scale = Math.min(2, MOST_PIXELS / height, MOST_PIXELS / width);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg(viewer))}`;
@@ -69,18 +83,20 @@ export function mermaid(run: Run, hidden: ReadonlySet<string> = new Set()): stri
     }
     const fault = FAULTS[event.kind] ? `${event.kind} ` : "";
     const label = event.label === event.kind ? "" : event.label;
-    lines.push(`  Note over ${at}: ${plain(`${step}. ${fault}${label}`.trim())}`);
+    lines.push(`  Note over ${at}: ${plain(`${run.number(step)}. ${fault}${label}`.trim())}`);
   }
   return `${lines.join("\n")}\n`;
 }
 
 /** The steps as text, as `plait check` prints them. */
 export function plainText(run: Run, notes: Record<number, string> = {}): string {
-  const wide = String(run.last).length;
+  const numbers = Array.from({ length: run.last + 1 }, (_, step) => run.number(step));
+  const wide = Math.max(...numbers.map((number) => number.length));
   const lines = [`${modelText(run.trace)}: ${plural(run.last, "step")}`, ""];
   for (let step = 0; step <= run.last; step++) {
-    lines.push(`${String(step).padStart(wide)}  ${run.title(step)}`);
-    for (const [verb, what] of run.details(step)) lines.push(`${" ".repeat(wide + 4)}${verb.padEnd(9)} ${what}`);
+    lines.push(`${numbers[step]?.padStart(wide)}  ${run.title(step)}`);
+    for (const [verb, what, whose] of run.details(step))
+      lines.push(`${" ".repeat(wide + 4)}${verb.padEnd(9)} ${whose ? `${whose}: ` : ""}${what}`);
     if (notes[step]) lines.push(`${" ".repeat(wide + 4)}${"note".padEnd(9)} ${notes[step]}`);
   }
   const { loop } = run.trace;

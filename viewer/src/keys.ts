@@ -8,6 +8,8 @@ export interface Binding {
   act: (viewer: Viewer) => void;
   /** Only in `plait explore`. */
   walk?: true;
+  /** Only for two runs. */
+  pair?: true;
   control?: true;
 }
 
@@ -56,6 +58,8 @@ export const GROUPS: { name: string; bindings: Binding[] }[] = [
       { keys: ["n"], shown: "n", text: "Next match", act: (v) => v.find(1) },
       { keys: ["N"], shown: "N", text: "Previous match", act: (v) => v.find(-1) },
       { keys: ["f"], shown: "f", text: "Show only matches, or all steps", act: (v) => v.set({ only: !v.view.only }) },
+      { keys: ["]"], shown: "]", text: "Next difference", pair: true, act: (v) => v.differ(1) },
+      { keys: ["["], shown: "[", text: "Previous difference", pair: true, act: (v) => v.differ(-1) },
       { keys: ["l"], shown: "l", text: "Choose lanes and fields", act: (v) => v.set({ dialog: "lanes" }) },
       {
         keys: ["="],
@@ -145,6 +149,11 @@ const HIDDEN: Binding[] = [
   { keys: ["y", "Z"], shown: "", text: "", walk: true, control: true, act: (v) => v.walk?.redo() },
 ];
 
+/** Whether a binding has a meaning for what is shown. */
+export function applies(viewer: Viewer, { walk, pair }: Binding): boolean {
+  return (!walk || viewer.walk !== null) && (!pair || viewer.run.sides.length > 1);
+}
+
 /** Acts on a key. Returns whether the key had a meaning here. */
 export function press(viewer: Viewer, event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
@@ -155,8 +164,7 @@ export function press(viewer: Viewer, event: KeyboardEvent): boolean {
   if (event.key === " " && target.matches?.("button, summary, input, a, [role=tab]")) return false;
   const control = event.ctrlKey || event.metaKey;
   const binding = [...GROUPS.flatMap((group) => group.bindings), ...HIDDEN].find(
-    ({ keys, walk, control: needs }) =>
-      keys.includes(event.key) && (!walk || viewer.walk) && (needs ?? false) === control,
+    (one) => one.keys.includes(event.key) && applies(viewer, one) && (one.control ?? false) === control,
   );
   if (!binding) return false;
   event.preventDefault();

@@ -1,5 +1,6 @@
 // What a viewer shows: the run, the step, and what the reader chose to see. Components read it; only `set` changes it.
 import { Layout } from "./diagram/layout";
+import { Pair } from "./diff/pair";
 import type { Walk } from "./explore/walk";
 import { encode, type Link } from "./link";
 import { Run } from "./run/run";
@@ -52,7 +53,7 @@ export class Viewer {
   walk: Walk | null = null;
   readonly #listeners = new Set<() => void>();
   #timer: number | undefined;
-  #layout: { key: unknown[]; layout: Layout } | undefined;
+  #layouts: { key: unknown[]; layouts: Layout[] } | undefined;
   #matches: { key: unknown[]; matches: number[] } | undefined;
 
   constructor(
@@ -92,17 +93,40 @@ export class Viewer {
   get matches(): number[] {
     const key = [this.run, this.view.query, this.view.notes];
     if (!same(this.#matches?.key, key)) {
-      this.#matches = { key, matches: search(this.run, this.view.query, this.view.notes) };
+      const found = this.run.sides.flatMap((side) => search(side, this.view.query, this.view.notes));
+      this.#matches = { key, matches: [...new Set(found)].sort((a, b) => a - b) };
     }
     return this.#matches?.matches ?? [];
   }
 
-  get layout(): Layout {
+  /** The layout of each diagram. The diagrams of a comparison have the same rows. */
+  get layouts(): Layout[] {
+    const { hiddenLanes } = this.view;
     const only = this.view.only && this.view.query.trim() ? this.matches : null;
-    const key = [this.run, this.view.hiddenLanes, only];
-    if (!same(this.#layout?.key, key))
-      this.#layout = { key, layout: new Layout(this.run, this.view.hiddenLanes, only) };
-    return this.#layout?.layout as Layout;
+    const key = [this.run, hiddenLanes, only];
+    if (!same(this.#layouts?.key, key)) {
+      const { sides, last } = this.run;
+      let steps = only;
+      if (sides.length > 1) {
+        const all = only ?? Array.from({ length: last + 1 }, (_, i) => i);
+        steps = all.filter((step) => !hiddenLanes.has(this.run.event(step)?.lane ?? ""));
+      }
+      this.#layouts = { key, layouts: sides.map((side) => new Layout(side, hiddenLanes, steps)) };
+    }
+    return this.#layouts?.layouts ?? [];
+  }
+
+  get layout(): Layout {
+    return this.layouts[0] as Layout;
+  }
+
+  /** To the next or previous difference of two runs. */
+  differ(by: 1 | -1): void {
+    const found = this.run instanceof Pair ? this.run.differences : [];
+    const { step } = this.view;
+    const next = by > 0 ? found.find((row) => row > step) : found.findLast((row) => row < step);
+    if (next !== undefined) this.go(next);
+    else this.set({ said: by > 0 ? "no difference after this step" : "no difference before this step" });
   }
 
   /** To the next or previous match. */

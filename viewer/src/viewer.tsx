@@ -1,6 +1,7 @@
 // The entry point. A report has its traces embedded as JSON; the page of `plait explore` asks its server.
 import { render } from "preact";
 import { App } from "./app";
+import { type AlignedRow, Pair } from "./diff/pair";
 import { Api, type Model, Refused } from "./explore/api";
 import { Walk } from "./explore/walk";
 import { press } from "./keys";
@@ -46,13 +47,22 @@ function mount(section: HTMLElement, viewer: Viewer): void {
   });
 }
 
+/** What a page embeds: a run, or two runs and which of their events are the same. */
+type Data = { start: number } & ({ trace: Sparse } | { pair: [Sparse, Sparse]; rows: AlignedRow[] });
+
+function runOf(data: Data): Run {
+  if ("trace" in data) return new Run(inflate(data.trace));
+  const [first, second] = data.pair;
+  return new Pair(inflate(first), inflate(second), data.rows);
+}
+
 function reports(sections: HTMLElement[]): void {
   const link = decode(location.hash);
   sections.forEach((section, number) => {
     const raw = section.querySelector("script.data")?.textContent;
     if (!raw) return;
-    const data = parse(raw) as { trace: Sparse; start: number };
-    const viewer = new Viewer(new Run(inflate(data.trace)), number);
+    const data = parse(raw) as Data;
+    const viewer = new Viewer(runOf(data), number);
     viewer.set({ step: data.start, lower: viewer.hasViews ? "views" : "state" });
     if (link && (link.trace ?? 0) === number) viewer.restore(link);
     mount(section, viewer);

@@ -1,4 +1,7 @@
-"""Two traces side by side, as one self-contained HTML file. Both diagrams have the same lanes and rows."""
+"""Two traces side by side, as one self-contained HTML file. Both diagrams have the same lanes and rows.
+
+Like the report, the page is complete without its script: then it has the drawings and a table of the steps.
+"""
 
 from __future__ import annotations
 
@@ -20,44 +23,44 @@ from plait.report.diff import (
     introduced,
     parting,
 )
-from plait.report.markup import asset, escape
+from plait.report.html import LONG, page
+from plait.report.markup import escape
 from plait.report.space_time.layout import rows_with_bands
 from plait.report.space_time.svg import space_time
+from plait.report.viewer import embedded, pair_data
 
 _CLASSES = {"same": "", "changed": "changed", "moved": "moved", "one": "alone"}
 
 
 def diff_page(first: Trace, second: Trace, found: Alignment, names: tuple[str, str], renamed: Mapping[str, str]) -> str:
-    """The report of `plait diff --html`."""
+    """The report of `plait diff --html`: a summary, and a viewer of both runs. Without script, drawings and a table."""
     said = headline(first, second, found)
     sides = zip(NAMES, names, (first, second), strict=True)
     parts = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for name, what in parting(first, second, found))
     summary = "; ".join([counts(found), *fairness(found), *beginnings(found, renamed)])
     where = f" The first difference:</p><ul>{parts}</ul>" if parts else "</p>"
-    body = [
-        '<body class="plain"><header class="summary">',
+    header = [
+        '<header class="summary">',
         f'<h1><span class="badge {"holds" if found.same else "violated"}">{"SAME" if found.same else "DIFFERENT"}</span> '
         f'<span class="subject">{escape(said)}</span></h1>',
         *(f'<p class="claim"><b>{name}</b> {escape(introduced(file, trace))}</p>' for name, file, trace in sides),
         "" if found.same else f'<p class="claim">{escape(summary)}.{where}',
         _values("Initial states", found.start),
         _values("Last states", found.end),
-        '</header><main class="diff">',
         '<p class="legend">Both diagrams have the same lanes. Steps that are the same are in the same row. '
         '<b class="alone">●</b> in one run only, <b class="changed">●</b> the same handler with other effects, '
         '<b class="moved">●</b> the same step at another time.</p>',
-        _diagrams(first, second, found),
-        _steps(first, second, found),
-        "</main></body>",
+        "</header>",
     ]
-    head = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">',
-        f"<title>{escape(said)}</title><style>{asset('report.css')}{asset('diff.css')}</style></head>",
+    # It opens at the first difference.
+    start = 0 if found.same_steps else found.common + 1
+    viewer = [
+        f'<section class="viewer" id="trace0" data-current="{start}" aria-label="both runs">',
+        f"<noscript>\n{_diagrams(first, second, found)}\n{_steps(first, second, found)}\n</noscript>",
+        embedded(pair_data(first, second, found.rows, start)),
+        "</section>",
     ]
-    return "\n".join([*head, *body, "</html>", ""])
+    return page(said, "\n".join(header), ["\n".join(viewer)], look="diff")
 
 
 def _values(title: str, found: Sequence[object]) -> str:
@@ -72,6 +75,8 @@ def _values(title: str, found: Sequence[object]) -> str:
 
 def _diagrams(first: Trace, second: Trace, found: Alignment) -> str:
     """The two drawings. A row is empty if only the other run has an event there."""
+    if max(len(first), len(second)) > LONG:
+        return "<p>The runs are long: their diagrams need JavaScript.</p>"
     both, drawings = lanes(first, second), []
     places: dict[str, list[int]] = {"first": [0], "second": [0]}
     for number, row in enumerate(found.rows, 1):

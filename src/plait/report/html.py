@@ -16,9 +16,9 @@ from plait.report.picture import address, shown
 from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
 from plait.report.space_time.svg import drawing
-from plait.report.viewer import embedded, head
+from plait.report.viewer import embedded, head, run_data
 
-_LONG = 500
+LONG = 500
 """A run with more steps than this is not drawn twice."""
 
 
@@ -30,20 +30,21 @@ def report(verdict: Verdict) -> str:
         _viewer(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i)
         for i, trace in enumerate(_traces(verdict))
     ]
-    return _page(title, f'<header class="summary">{_summary(verdict)}</header>', viewers)
+    return page(title, f'<header class="summary">{_summary(verdict)}</header>', viewers)
 
 
 def trace_page(trace: Trace, title: str | None = None) -> str:
     """One self-contained page with a viewer for a trace."""
     heading = title or facts.trace_heading(trace)
-    return _page(heading, "", [_viewer(trace, heading, None, 0)])
+    return page(heading, "", [_viewer(trace, heading, None, 0)])
 
 
-def _page(title: str, header: str, viewers: list[str]) -> str:
+def page(title: str, header: str, viewers: list[str], look: str = "") -> str:
+    """A page with these viewers. `look` is a class of its body."""
     return "\n".join(
         [
             *head(title, script=bool(viewers)),
-            f'<body class="{"traces" if viewers else "plain"}">',
+            f'<body class="{f"traces {look}".strip() if viewers else "plain"}">',
             header,
             "<main>",
             *viewers,
@@ -155,13 +156,13 @@ def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str
 <h3>Steps</h3>{_steps(trace)}
 <h3>Final state</h3>{_final(trace)}{_pictures(trace)}
 </noscript>
-{embedded(trace, start)}
+{embedded(run_data(trace, start))}
 </section>"""
 
 
 def _drawing(trace: Trace, heading: str) -> str:
     """The diagram for browsers without script. The one of a long run would make the page slow for all others."""
-    if len(trace.events) > _LONG:
+    if len(trace.events) > LONG:
         return "<p>The run is long: its diagram needs JavaScript.</p>"
     return f'<div class="diagram">{drawing(Layout(trace), standalone=False, heading=heading)}</div>'
 

@@ -6,11 +6,12 @@ leaves out what a state shares with the state before it: runs are long, and step
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from plait.kernel.alignment import Row
 from plait.kernel.trace import Snapshot, Trace
 from plait.report.markup import asset, escape
 from plait.report.picture import with_safe_pictures
@@ -69,9 +70,20 @@ def head(title: str, *, script: bool) -> list[str]:
     ]
 
 
-def embedded(trace: Trace, start: int) -> str:
+def run_data(trace: Trace, start: int) -> bytes:
+    """The data of a viewer of one run, and the step at which it opens."""
+    return msgspec.json.encode({"trace": _sparse(with_safe_pictures(trace)), "start": start})
+
+
+def pair_data(first: Trace, second: Trace, rows: Sequence[Row], start: int) -> bytes:
+    """The data of a viewer of two runs: which of their events are in the same row, and the row at which it opens."""
+    pair = [_sparse(with_safe_pictures(trace)) for trace in (first, second)]
+    return msgspec.json.encode({"pair": pair, "rows": rows, "start": start})
+
+
+def embedded(data: bytes) -> str:
     """The data of one viewer, as an element. Its JSON cannot end its own element, whatever its values are."""
-    raw = msgspec.json.encode({"trace": _sparse(with_safe_pictures(trace)), "start": start}).decode()
+    raw = data.decode()
     safe = raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" class="data">{safe}</script>'
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Viewer } from "../viewer-state";
 import { Drawing, Heads } from "./drawing";
-import { HEAD, ROW } from "./layout";
+import { HEAD, type Layout, ROW } from "./layout";
 import { Minimap } from "./minimap";
 
 /** Text that is smaller than this share of its size is not readable. */
@@ -12,18 +12,25 @@ const LEAST = 0.78;
 const BLOCK = 4 * ROW;
 const MARGIN = 60;
 
-export function zoomOf(viewer: Viewer, wide: number): number {
+function zoomOf(viewer: Viewer, layout: Layout, wide: number): number {
   const { zoom } = viewer.view;
   if (zoom !== null) return zoom;
-  const fit = wide / viewer.layout.width;
+  const fit = wide / layout.width;
   return fit >= 1 || window.innerWidth < 900 ? 1 : Math.max(LEAST, fit);
 }
 
-export function Diagram({ viewer, printing }: { viewer: Viewer; printing: boolean }): JSX.Element {
+interface Props {
+  viewer: Viewer;
+  layout: Layout;
+  printing: boolean;
+}
+
+export function Diagram({ viewer, layout, printing }: Props): JSX.Element {
   const pane = useRef<HTMLElement>(null);
   const [frame, setFrame] = useState({ top: 0, high: 800, wide: 800 });
-  const { layout, view } = viewer;
-  const zoom = zoomOf(viewer, frame.wide);
+  const { view } = viewer;
+  const { run } = layout;
+  const zoom = zoomOf(viewer, layout, frame.wide);
   const matches = useMemo(() => new Set(view.query ? viewer.matches : []), [viewer.matches, view.query]);
 
   const measure = (): void => {
@@ -53,7 +60,7 @@ export function Diagram({ viewer, printing }: { viewer: Viewer; printing: boolea
     const bottom = y + half + MARGIN;
     if (top < at.scrollTop) at.scrollTop = Math.max(0, top - MARGIN / 2);
     else if (bottom > at.scrollTop + at.clientHeight) at.scrollTop = bottom - at.clientHeight;
-    const lane = viewer.run.event(view.step)?.lane;
+    const lane = run.event(view.step)?.lane;
     const x = lane === undefined ? undefined : layout.x.get(lane);
     if (x !== undefined) {
       const reach = Math.min(layout.spacing * zoom, at.clientWidth / 2 - 4);
@@ -98,7 +105,7 @@ export function Diagram({ viewer, printing }: { viewer: Viewer; printing: boolea
             viewBox={`0 0 ${layout.width} ${layout.height}`}
             {...size}
             role="img"
-            aria-label={`Space-time diagram, step ${view.step} of ${viewer.run.last}. The list of steps has the same content as text.`}
+            aria-label={`Space-time diagram, ${run.place(view.step)}. The list of steps has the same content as text.`}
           >
             <Drawing
               layout={layout}
@@ -109,7 +116,9 @@ export function Diagram({ viewer, printing }: { viewer: Viewer; printing: boolea
           </svg>
         </div>
       </section>
-      {layout.height * zoom > frame.high * 3 && <Minimap viewer={viewer} pane={pane} zoom={zoom} frame={frame} />}
+      {layout === viewer.layouts.at(-1) && layout.height * zoom > frame.high * 3 && (
+        <Minimap viewer={viewer} layout={layout} pane={pane} zoom={zoom} frame={frame} />
+      )}
     </div>
   );
 }

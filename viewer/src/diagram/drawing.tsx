@@ -87,14 +87,14 @@ const Lanes = memo(({ layout, top, bottom }: { layout: Layout; top: number; bott
 function Loop({ layout }: { layout: Layout }): JSX.Element | null {
   const { loop } = layout.run.trace;
   if (loop === null) return null;
-  const { last } = layout.run;
+  const last = layout.run.ending;
   const top = layout.y(loop + 1) - ROW / 2 + 4;
   const bottom = layout.y(last) + ROW / 2 - 4;
   const x = 18;
   const middle = (top + bottom) / 2;
   return (
     <g class="loop">
-      <title>{`Steps ${loop + 1} to ${last} repeat for ever`}</title>
+      <title>{`Steps ${layout.run.number(loop + 1)} to ${layout.run.number(last)} repeat for ever`}</title>
       <path d={`M${x + 10} ${bottom} H${x} V${top} H${x + 10}`} />
       <path class="tip" d={`M${x + 5} ${top - 4} L${x + 13} ${top} L${x + 5} ${top + 4} Z`} />
       <text x={x - 5} y={middle} text-anchor="middle" transform={`rotate(-90 ${x - 5} ${middle})`}>
@@ -220,7 +220,7 @@ const EventGroup = memo(
     const label = layout.label(step, event);
     return (
       <g class={`event ${event.kind}${mark}`} data-step={step} data-lane={event.lane}>
-        <title>{`Step ${step}: ${visible(event.lane)} ${visible(event.label)}`}</title>
+        <title>{`Step ${layout.run.number(step)}: ${visible(event.lane)} ${visible(event.label)}`}</title>
         <Mark layout={layout} step={step} event={event} />
         {label.lines.map((line, i) => (
           <text class={i ? "sends" : "does"} x={label.x} y={label.y + LINE * i} text-anchor={label.anchor} key={line}>
@@ -265,7 +265,7 @@ const Row = memo(({ layout, step, current, match, note }: RowProps): JSX.Element
       <rect x="0" y={y - ROW / 2} width={layout.width} height={ROW} />
       {note && <path class="note" d={`M2 ${y - 7} h9 v14 l-4.5 -4 l-4.5 4 z`} />}
       <text x={layout.left - 8} y={y + 4} text-anchor="end">
-        {step}
+        {layout.run.number(step)}
       </text>
     </g>
   );
@@ -296,7 +296,7 @@ export function Drawing({ layout, part, marks }: { layout: Layout; part: Part; m
       <Lanes layout={layout} top={part.top} bottom={part.bottom} />
       <Loop layout={layout} />
       {layout.bands
-        .filter(({ y }) => y > part.top - ROW && y < part.bottom + ROW)
+        .filter(({ label, y }) => label && y > part.top - ROW && y < part.bottom + ROW)
         .map(({ label, y }) => (
           <g class="boundary" key={`${y}`}>
             <line x1="0" y1={y + 4} x2={layout.width} y2={y + 4} />
@@ -324,7 +324,7 @@ export function Drawing({ layout, part, marks }: { layout: Layout; part: Part; m
           layout={layout}
           step={step}
           event={event}
-          mark={`${step === marks.step ? " current" : ""}${run.idle.has(step) ? " idle" : ""}`}
+          mark={`${run.mark(step)}${step === marks.step ? " current" : ""}${run.idle.has(step) ? " idle" : ""}`}
           key={step}
         />
       ))}

@@ -2,19 +2,21 @@
 import type { JSX, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Viewer } from "../viewer-state";
+import type { Layout } from "./layout";
 
 const WIDE = 64;
 
 interface Props {
   viewer: Viewer;
+  layout: Layout;
   pane: RefObject<HTMLElement | null>;
   zoom: number;
   frame: { top: number; high: number };
 }
 
-export function Minimap({ viewer, pane, zoom, frame }: Props): JSX.Element {
+export function Minimap({ viewer, layout, pane, zoom, frame }: Props): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { layout, view } = viewer;
+  const { view } = viewer;
   const high = Math.max(60, frame.high);
   const scale = high / layout.height;
   useEffect(() => {
@@ -30,7 +32,7 @@ export function Minimap({ viewer, pane, zoom, frame }: Props): JSX.Element {
     const [ink, fault, match, note] = [color("--soft"), color("--fault"), color("--band-edge"), color("--loop")];
     const found = new Set(view.query ? viewer.matches : []);
     for (const step of layout.rows) {
-      const event = viewer.run.event(step);
+      const event = layout.run.event(step);
       const y = layout.y(step) * scale;
       if (found.has(step)) {
         context.fillStyle = match;

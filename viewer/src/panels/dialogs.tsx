@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Find } from "../explore/find";
 import { Initials } from "../explore/initials";
 import { download, mermaid, plainText, png, svg } from "../export";
-import { GROUPS } from "../keys";
+import { applies, GROUPS } from "../keys";
 import { visible } from "../run/values";
 import type { Viewer } from "../viewer-state";
 
@@ -50,12 +50,13 @@ function Help({ viewer }: { viewer: Viewer }): JSX.Element {
   return (
     <Modal viewer={viewer} title="Keys">
       <div class="help">
-        {GROUPS.filter(({ bindings }) => viewer.walk || bindings.some(({ walk }) => !walk)).map(
-          ({ name, bindings }) => (
+        {GROUPS.map(({ name, bindings }) => ({ name, known: bindings.filter((one) => applies(viewer, one)) }))
+          .filter(({ known }) => known.length > 0)
+          .map(({ name, known }) => (
             <section key={name}>
               <h3>{name}</h3>
               <dl>
-                {bindings.map(({ shown, text }) => (
+                {known.map(({ shown, text }) => (
                   <div key={shown}>
                     <dt>
                       <kbd>{shown}</kbd>
@@ -65,8 +66,7 @@ function Help({ viewer }: { viewer: Viewer }): JSX.Element {
                 ))}
               </dl>
             </section>
-          ),
-        )}
+          ))}
       </div>
       <p class="hint">
         Search: words, <code>process:</code>, <code>message:</code>, <code>field:</code>, <code>handler:</code>,{" "}
@@ -226,9 +226,18 @@ function Export({ viewer }: { viewer: Viewer }): JSX.Element {
         <button type="button" onClick={() => attempt(async () => download("run.png", await png(viewer)))}>
           PNG
         </button>
-        <button type="button" onClick={() => attempt(() => download("run.mmd", mermaid(run, view.hiddenLanes)))}>
-          Mermaid
-        </button>
+        {run.sides.map((side, i) => {
+          const whose = run.sides.length > 1 ? ["A", "B"][i] : undefined;
+          return (
+            <button
+              type="button"
+              onClick={() => attempt(() => download(`run${whose ?? ""}.mmd`, mermaid(side, view.hiddenLanes)))}
+              key={i}
+            >
+              {whose ? `Mermaid (${whose})` : "Mermaid"}
+            </button>
+          );
+        })}
         <button type="button" onClick={() => attempt(() => download("run.txt", plainText(run, view.notes)))}>
           Text
         </button>

@@ -43,11 +43,11 @@ const Item = memo(({ run, step, current, match, note, place, of }: Row): JSX.Ele
   return (
     <li
       data-step={step}
-      class={`${current ? "current" : ""}${run.idle.has(step) ? " idle" : ""}${match ? " match" : ""}`}
+      class={`${current ? "current" : ""}${run.mark(step)}${run.idle.has(step) ? " idle" : ""}${match ? " match" : ""}`}
       aria-current={current ? "step" : undefined}
       {...(place ? { "aria-posinset": place, "aria-setsize": of } : {})}
     >
-      <span class="number">{step}</span>
+      <span class="number">{run.number(step)}</span>
       <div>
         {event && marks(run, step)}
         {loop && <div class="loop">the loop starts here</div>}
@@ -55,10 +55,13 @@ const Item = memo(({ run, step, current, match, note, place, of }: Row): JSX.Ele
         <b>{event ? visible(event.lane) : "Initial state"}</b> {event && <span class="label">{eventLabel(event)}</span>}
         {rows.length > 0 && (
           <dl>
-            {rows.map(([verb, what], i) => (
+            {rows.map(([verb, what, whose], i) => (
               <div class={verb} key={i}>
                 <dt>{i && rows[i - 1]?.[0] === verb ? "" : verb}</dt>
-                <dd>{what}</dd>
+                <dd>
+                  {whose && <b class="whose">{whose}</b>}
+                  {what}
+                </dd>
               </div>
             ))}
           </dl>

@@ -71,7 +71,7 @@ function Search({ viewer }: { viewer: Viewer }): JSX.Element {
 
 export function Toolbar({ viewer }: { viewer: Viewer }): JSX.Element {
   const { view, run } = viewer;
-  const now = `step ${view.step} of ${run.last}: ${run.title(view.step)}`;
+  const now = `${run.place(view.step)}: ${run.title(view.step)}`;
   const open = (dialog: typeof view.dialog) => () => viewer.set({ dialog });
   return (
     <div class="controls">
@@ -115,6 +115,16 @@ export function Toolbar({ viewer }: { viewer: Viewer }): JSX.Element {
             </button>
             <button type="button" title="Check, search, count ways (c)" onClick={open("find")}>
               Find
+            </button>
+          </>
+        )}
+        {run.sides.length > 1 && (
+          <>
+            <button type="button" title="Previous difference ([)" onClick={() => viewer.differ(-1)}>
+              ‹ Difference
+            </button>
+            <button type="button" title="Next difference (])" onClick={() => viewer.differ(1)}>
+              Difference ›
             </button>
           </>
         )}

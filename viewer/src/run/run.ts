@@ -11,7 +11,7 @@ export class Run {
   #journeys: Journey[] | undefined;
   #status: Record<string, string>[] | undefined;
   #notable: Map<number, Journey[]> | undefined;
-  #details: [string, string][][] = [];
+  #details: [string, string, string?][][] = [];
   #texts: string[] = [];
 
   constructor(readonly trace: Trace) {
@@ -21,6 +21,36 @@ export class Run {
     this.idle = new Set(
       involved.size ? trace.events.map((_, i) => i + 1).filter((step) => !involved.has(step - 1)) : [],
     );
+  }
+
+  /** The runs that are drawn: this one, or the two of a comparison. */
+  get sides(): readonly Run[] {
+    return [this];
+  }
+
+  /** The last step that has an event. */
+  get ending(): number {
+    return this.last;
+  }
+
+  /** Whether the run has this step: in a comparison, it has gaps. */
+  has(_step: number): boolean {
+    return true;
+  }
+
+  /** The number of a step as the reader knows it. */
+  number(step: number): string {
+    return String(step);
+  }
+
+  /** Classes of a step, each after a space. */
+  mark(_step: number): string {
+    return "";
+  }
+
+  /** Where a step is in the run. */
+  place(step: number): string {
+    return `step ${step} of ${this.last}`;
   }
 
   event(step: number): Event | undefined {
@@ -47,8 +77,8 @@ export class Run {
     return event ? title(event) : "initial state";
   }
 
-  /** The effects of a step as rows (verb, text). */
-  details(step: number): [string, string][] {
+  /** The effects of a step as rows (verb, text, and in a comparison the run that alone has it). */
+  details(step: number): [string, string, string?][] {
     const event = this.event(step);
     if (!event) return [];
     this.#details[step] ??= [

@@ -30,7 +30,7 @@ function within(range: string, step: number): boolean {
 
 function matches(run: Run, step: number, { where, what }: Term, note: string): boolean {
   const event = run.event(step);
-  if (where === "step") return within(what, step);
+  if (where === "step") return within(what, Number(run.number(step)));
   if (where === "note") return note.toLowerCase().includes(what);
   if (!where) return run.text(step).toLowerCase().includes(what) || note.toLowerCase().includes(what);
   if (!event) return false;
@@ -49,6 +49,7 @@ export function search(run: Run, query: string, notes: Record<number, string> = 
   if (!wanted.length) return [];
   const found: number[] = [];
   for (let step = 0; step <= run.last; step++) {
+    if (!run.has(step)) continue;
     if (wanted.every((term) => matches(run, step, term, notes[step] ?? "") !== term.negated)) found.push(step);
   }
   return found;
