@@ -100,7 +100,7 @@ def test_width() -> None:
     verdict = check(program, width=8)
     assert verdict.status == "violated"
     assert verdict.trace is not None
-    assert verdict.trace.events[-1].changed == {"x": (127, -128)}
+    assert verdict.trace.events[-1].changed == {"shared.x": (127, -128)}
     assert verdict.statistics.formula is not None
     assert "8 bits" in verdict.statistics.formula.integers
 

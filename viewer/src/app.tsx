@@ -57,6 +57,7 @@ function upper(viewer: Viewer, walk: Walk | null, printing: boolean): Tab[] {
 }
 
 function lower(viewer: Viewer, walk: Walk | null): Tab[] {
+  if (!walk && !viewer.run.sides.some((side) => side.stateful)) return [];
   const pair = viewer.run.sides.length > 1;
   const state: Tab = {
     id: "state",
@@ -115,6 +116,7 @@ export function App({ viewer }: { viewer: Viewer }): JSX.Element {
   const printing = usePrinting();
   const { walk, view } = viewer;
   const prefix = `viewer${viewer.number}`;
+  const below = lower(viewer, walk);
   return (
     <>
       {walk && <Banner walk={walk} />}
@@ -135,13 +137,15 @@ export function App({ viewer }: { viewer: Viewer }): JSX.Element {
             chosen={printing ? "steps" : view.upper}
             choose={(id) => viewer.set({ upper: id })}
           />
-          <Tabs
-            label="state"
-            prefix={`${prefix}-lower`}
-            tabs={lower(viewer, walk)}
-            chosen={printing ? "state" : view.lower}
-            choose={(id) => viewer.set({ lower: id })}
-          />
+          {below.length > 0 && (
+            <Tabs
+              label="state"
+              prefix={`${prefix}-lower`}
+              tabs={below}
+              chosen={printing ? "state" : view.lower}
+              choose={(id) => viewer.set({ lower: id })}
+            />
+          )}
           {printing && viewer.hasViews && <Views viewer={viewer} />}
         </div>
       </div>

@@ -9,6 +9,7 @@ import { decode } from "./link";
 import { Run } from "./run/run";
 import { inflate, parse, type Sparse } from "./run/trace";
 import { recordText } from "./run/wording";
+import { tables } from "./tables";
 import { Viewer } from "./viewer-state";
 
 /** The viewers of the page, and the one that gets the keys. */
@@ -148,3 +149,4 @@ document.addEventListener("keydown", (event) => {
 const page = document.querySelector<HTMLElement>("section.explorer");
 if (page) void explore(page);
 else reports([...document.querySelectorAll<HTMLElement>("section.viewer")]);
+tables(document);

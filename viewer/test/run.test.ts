@@ -5,8 +5,9 @@ import { Layout } from "../src/diagram/layout";
 import { CLEAR, distance, flat, type Point } from "../src/diagram/routing";
 import { mermaid, plainText } from "../src/export";
 import type { Run } from "../src/run/run";
-import { search, terms } from "../src/run/search";
+import { prefixes, search, terms } from "../src/run/search";
 import { inflate, type Message, type Sparse, stateOf } from "../src/run/trace";
+import { compare } from "../src/tables";
 import { sample, trace } from "./sample";
 
 test("journeys: lost, delivered", () => {
@@ -152,4 +153,16 @@ test("exports name every step and message", () => {
   assert.ok(chart.includes("p0->>p2: Ask(n=2)"));
   assert.ok(chart.includes("Note over p2: 3. on_ask"));
   assert.ok(!mermaid(run, new Set(["Server0"])).includes("p2"));
+});
+
+test("a run has the prefixes that can find something", () => {
+  assert.ok(prefixes(sample()).includes("message"));
+  const plain = sample({ messages: [], events: [], initial: { ...trace().initial, fields: {} } });
+  assert.deepEqual(prefixes(plain), ["process", "handler", "note", "step"]);
+  assert.equal(plain.stateful, false);
+});
+
+test("tables sort numbers by their value", () => {
+  const cells = ["[10] → [2]", "b", "1,200", "7", "[9]", "a"];
+  assert.deepEqual(cells.sort(compare), ["7", "1,200", "[9]", "[10] → [2]", "a", "b"]);
 });

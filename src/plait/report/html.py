@@ -27,7 +27,7 @@ def report(verdict: Verdict) -> str:
     word, subject = facts.headline(verdict)
     title = f"{word} {subject}" + (f" in {facts.visible(verdict.model)}" if verdict.model else "")
     viewers = [
-        _viewer(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i)
+        run_section(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i)
         for i, trace in enumerate(_traces(verdict))
     ]
     return page(title, f'<header class="summary">{_summary(verdict)}</header>', viewers)
@@ -36,20 +36,20 @@ def report(verdict: Verdict) -> str:
 def trace_page(trace: Trace, title: str | None = None) -> str:
     """One self-contained page with a viewer for a trace."""
     heading = title or facts.trace_heading(trace)
-    return page(heading, "", [_viewer(trace, heading, None, 0)])
+    return page(heading, "", [run_section(trace, heading, None, 0)])
 
 
-def page(title: str, header: str, viewers: list[str], look: str = "") -> str:
-    """A page with these viewers. `look` is a class of its body."""
+def page(title: str, header: str, sections: list[str], look: str = "", styles: str = "") -> str:
+    """A page with these sections. `look` is a class of its body, `styles` is a style sheet of its own."""
     return "\n".join(
         [
-            *head(title, script=bool(viewers)),
-            f'<body class="{f"traces {look}".strip() if viewers else "plain"}">',
+            *head(title, script=bool(sections), styles=styles),
+            f'<body class="{f"traces {look}".strip() if sections else "plain"}">',
             header,
             "<main>",
-            *viewers,
+            *sections,
             "</main>",
-            f"<script>{asset('viewer.js')}</script>" if viewers else "",
+            f"<script>{asset('viewer.js')}</script>" if sections else "",
             "</body>",
             "</html>",
             "",
@@ -144,7 +144,8 @@ def _explanation(trace: Trace, outcome: str | None) -> str:
     return f'{said}<details class="why" open><summary>Why</summary><div><table>{rows}</table>{faint}</div></details>'
 
 
-def _viewer(trace: Trace, heading: str, outcome: str | None, number: int) -> str:
+def run_section(trace: Trace, heading: str, outcome: str | None, number: int) -> str:
+    """The viewer of a run, the `number`th of its page. Without script: the drawing, the steps and the last state."""
     last = len(trace.events)
     # The interesting state is the last one: the violation, or what was to be reached. A run without a property has none.
     start = 0 if trace.property is None else last

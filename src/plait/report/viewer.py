@@ -53,8 +53,8 @@ def explorer_page() -> str:
     )
 
 
-def head(title: str, *, script: bool) -> list[str]:
-    """The lines of a report up to its body."""
+def head(title: str, *, script: bool, styles: str = "") -> list[str]:
+    """The lines of a page up to its body. All pages have this head: the same policy, and the same style sheet."""
     return [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -65,7 +65,7 @@ def head(title: str, *, script: bool) -> list[str]:
         '<meta name="color-scheme" content="light dark">',
         '<link rel="icon" href="data:,">',
         f"<title>{escape(title)}</title>",
-        f"<style>{asset('viewer.css' if script else 'report.css')}</style>",
+        f"<style>{asset('viewer.css' if script else 'report.css')}{styles}</style>",
         "</head>",
     ]
 

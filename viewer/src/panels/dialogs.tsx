@@ -5,6 +5,7 @@ import { Find } from "../explore/find";
 import { Initials } from "../explore/initials";
 import { download, mermaid, plainText, png, svg } from "../export";
 import { applies, GROUPS } from "../keys";
+import { PREFIXES, prefixes } from "../run/search";
 import { visible } from "../run/values";
 import type { Viewer } from "../viewer-state";
 
@@ -69,8 +70,13 @@ function Help({ viewer }: { viewer: Viewer }): JSX.Element {
           ))}
       </div>
       <p class="hint">
-        Search: words, <code>process:</code>, <code>message:</code>, <code>field:</code>, <code>handler:</code>,{" "}
-        <code>fault:</code>, <code>note:</code>, <code>step:10-20</code>, <code>-not</code>.
+        Search: words, <code>-not</code>
+        {(viewer.walk ? PREFIXES : prefixes(viewer.run)).map((prefix) => (
+          <span key={prefix}>
+            , <code>{prefix === "step" ? "step:10-20" : `${prefix}:`}</code>
+          </span>
+        ))}
+        .
       </p>
     </Modal>
   );

@@ -1,7 +1,7 @@
 // The controls above the diagram: moving, playing, searching, zooming, and what opens a dialog.
 import type { JSX } from "preact";
 import { zoomBy } from "../keys";
-import { PREFIXES } from "../run/search";
+import { prefixes } from "../run/search";
 import type { Viewer } from "../viewer-state";
 
 // The icons are drawn, because many fonts have no media symbols.
@@ -48,7 +48,9 @@ function Search({ viewer }: { viewer: Viewer }): JSX.Element {
         type="search"
         placeholder="Search (/)"
         aria-label="Search steps"
-        title={`Words, or ${PREFIXES.map((prefix) => `${prefix}:`).join(" ")} and a value; -word excludes. Enter: next match.`}
+        title={`Words, or ${prefixes(viewer.run)
+          .map((prefix) => `${prefix}:`)
+          .join(" ")} and a value; -word excludes. Enter: next match.`}
         value={query}
         onInput={(event) => viewer.set({ query: event.currentTarget.value })}
         onKeyDown={(event) => {

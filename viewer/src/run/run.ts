@@ -28,6 +28,15 @@ export class Run {
     return [this];
   }
 
+  /** Whether states have a content: recorded runs of threads have none. */
+  get stateful(): boolean {
+    return [this.trace.initial, this.state(this.last)].some((state) =>
+      [...Object.values(state.fields), ...Object.values(state.pending), state.monitors, state.budgets].some(
+        (part) => Object.keys(part).length > 0,
+      ),
+    );
+  }
+
   /** The last step that has an event. */
   get ending(): number {
     return this.last;

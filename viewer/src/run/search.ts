@@ -10,6 +10,17 @@ interface Term {
 
 export const PREFIXES = ["process", "message", "field", "handler", "fault", "note", "step"];
 
+/** The prefixes that can find something: not every run has messages, fields or faults. */
+export function prefixes(run: Run): string[] {
+  const { sides } = run;
+  const has: Record<string, () => boolean> = {
+    message: () => sides.some((side) => side.messages.size > 0),
+    field: () => sides.some((side) => side.stateful),
+    fault: () => sides.some((side) => side.trace.events.some(({ kind }) => kind !== "step")),
+  };
+  return PREFIXES.filter((prefix) => has[prefix]?.() ?? true);
+}
+
 export function terms(query: string): Term[] {
   const found: Term[] = [];
   for (const [, minus, prefix, quoted, plain] of query.matchAll(/(-)?(?:(\w+):)?(?:"([^"]*)"|(\S+))/g)) {

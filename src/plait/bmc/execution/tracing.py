@@ -22,7 +22,7 @@ _STALE = "the program has changed since the trace was saved: check the program a
 def lanes(program: Program) -> list[Lane]:
     """A lane for each process, and one for the memory."""
     found = [Lane(code.name, code.role) for code in program.processes]
-    return [*found, Lane(SHARED, "memory")]
+    return [*found, Lane(SHARED, "memory", shared=True)]
 
 
 def _short(variable: Variable) -> str:
@@ -48,6 +48,12 @@ def cell_text(program: Program, cell: Cell) -> str:
     return _short(variable) if variable.size is None else f"{_short(variable)}[{k}]"
 
 
+def _place(program: Program, cell: Cell) -> str:
+    """A cell as events name it: the shared memory is a lane of its own."""
+    shared = not isinstance(cell, int) and cell[0].process is None
+    return f"{SHARED}.{cell_text(program, cell)}" if shared else cell_text(program, cell)
+
+
 def event(interpreter: Interpreter, before: State, taken: Step, note: str | None = None) -> Event:
     """The event of a step."""
     program = interpreter.program
@@ -60,7 +66,7 @@ def event(interpreter: Interpreter, before: State, taken: Step, note: str | None
         if variable.hidden:
             notes.append(taken.lost or "the assertion fails")
         elif before.values[at] != taken.state.values[at]:
-            changed[cell_text(program, cell)] = (to_data(before.values[at]), to_data(taken.state.values[at]))
+            changed[_place(program, cell)] = (to_data(before.values[at]), to_data(taken.state.values[at]))
     step = code.instructions[taken.location]
     return Event(
         lane=code.name,
@@ -68,7 +74,7 @@ def event(interpreter: Interpreter, before: State, taken: Step, note: str | None
         label=step.label,
         state=snapshot(interpreter, taken.state),
         choices=[to_data(i) for i in taken.inputs],
-        read=sorted(cell_text(program, c) for c in taken.reads if not isinstance(c, int)),
+        read=sorted(_place(program, c) for c in taken.reads if not isinstance(c, int)),
         changed=changed,
         note="; ".join(notes) or None,
     )

@@ -2,64 +2,52 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import pairwise
 
 from plait.epa.comparison import Comparison, Deviation, Spot, path_to_output
+from plait.report.html import page, run_section
+from plait.report.markup import escape
 
 _STYLE = """
-:root { --ink: #1c2430; --soft: #5c6878; --line: #d6dbe2; --bad: #b3261e; --bad-soft: #fdecea; --paper: #fff;
-  --edge: #7a8797 }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --soft: #9aa6b5; --line: #38424f; --bad: #ff8a80; --bad-soft: #40201e; --paper: #14181e }
-}
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 72rem; padding: 0 1rem }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-.soft { color: var(--soft) }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 }
-td, th { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line);
-  font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; vertical-align: top }
-th { font-family: system-ui, sans-serif; color: var(--soft); font-weight: 600 }
-tr.differs td { background: var(--bad-soft) } tr.differs td:first-child { border-left: 3px solid var(--bad) }
-.graph { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px }
-svg text { font: 12px ui-monospace, monospace; fill: var(--ink) }
-svg .lane { fill: none; stroke: var(--line) } svg .name { font-weight: 600 }
-svg .box { fill: var(--paper); stroke: var(--edge) } svg .root { fill: var(--bad-soft); stroke: var(--bad); stroke-width: 2 }
-svg .path { stroke: var(--bad); stroke-width: 2 } svg .link { fill: none; stroke: var(--edge); opacity: .55 }
-svg .link.on { stroke: var(--bad); stroke-width: 2; opacity: 1 } svg .link.across { stroke-dasharray: 5 3 }
+.graph { overflow-x: auto; border: 1px solid var(--edge); border-radius: 6px; margin: 6px 0 }
+.graph text { font: 12px var(--code); fill: var(--ink) } .graph .name { font-weight: 600 }
+.graph .lane { fill: none; stroke: var(--edge) } .graph .box { fill: var(--paper); stroke: var(--soft) }
+.graph .root { fill: var(--band); stroke: var(--violated); stroke-width: 2 }
+.graph .path { stroke: var(--violated); stroke-width: 2 } .graph .link { fill: none; stroke: var(--soft); opacity: .55 }
+.graph .link.on { stroke: var(--violated); stroke-width: 2; opacity: 1 } .graph .link.across { stroke-dasharray: 5 3 }
 """
+"""The propagation graph. Everything else has the styles of all pages."""
 _MOST = 80
 _WIDTH, _HEIGHT, _GAP, _TOP = 250, 34, 40, 40
 
 
 def comparison_html(found: Comparison) -> str:
     """The HTML page of a comparison."""
-    verdict = "The runs are equal" if found.equal else "The faulty run deviates"
+    said = "The runs are equal" if found.equal else "The faulty run deviates"
     output = "different output" if found.output_differs else "same output"
-    parts = [
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(verdict)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(verdict)}</h1>",
-        f'<p class="soft">golden {escape(found.golden)} · faulty {escape(found.faulty)} · {escape(found.ending)} · {output}',
-        f" · fault {escape(found.fault)}</p>" if found.fault else "</p>",
-    ]
-    for thread in found.threads:
-        parts.append(_thread(thread))
+    facts = [f"golden {found.golden}", f"faulty {found.faulty}", found.ending, output]
+    facts += [f"fault {found.fault}"] if found.fault else []
+    status = "holds" if found.equal else "violated"
+    header = (
+        f'<header class="summary"><h1><span class="badge {status}">{"EQUAL" if found.equal else "DIFFERENT"}</span> '
+        f'<span class="subject">{said}</span></h1><p class="claim">{escape(" · ".join(facts))}</p></header>'
+    )
+    sections = [_thread(thread) for thread in found.threads]
     if found.spots:
-        parts += [
-            "<h2>Propagation of the error</h2>",
-            _explanation(found),
-            f'<div class="graph">{graph_svg(found)}</div>',
-        ]
-        parts.append(_table(found))
-    return "\n".join([*parts, "</body></html>"])
+        graph = f'<div class="graph" tabindex="0" role="region" aria-label="propagation graph">{graph_svg(found)}</div>'
+        sections.append(_panel("Propagation of the error", _explanation(found), graph, _links(found)))
+    if found.verdict.trace is not None:
+        sections.append(run_section(found.verdict.trace, "The spread of the error, step by step", status, 0))
+    return page(said, header, sections, styles=_STYLE)
+
+
+def _panel(title: str, *content: str) -> str:
+    return f'<section class="panel"><h2>{escape(title)}</h2>{"".join(content)}</section>'
 
 
 def _thread(thread: Deviation) -> str:
     if thread.first is None:
-        return f'<h2>{escape(thread.thread)}</h2><p class="soft">equal</p>'
+        return _panel(thread.thread, '<p class="soft">equal</p>')
     rows = "".join(
         f'<tr class="{"differs" if line.differs else ""}"><td>{escape(line.golden or "")}</td>'
         f"<td>{escape(line.faulty or '')}</td><td>{escape(line.place)}</td></tr>"
@@ -67,9 +55,11 @@ def _thread(thread: Deviation) -> str:
     )
     counts = f"{thread.changed:,} changed, {thread.missing:,} missing, {thread.extra:,} extra"
     path = "; the thread took a different path" if thread.parted else ""
-    return (
-        f"<h2>{escape(thread.thread)}</h2><p>First deviation at event {thread.index:,}: {counts}{path}.</p>"
-        f"<table><thead><tr><th>golden</th><th>faulty</th><th>source</th></tr></thead><tbody>{rows}</tbody></table>"
+    return _panel(
+        thread.thread,
+        f"<p>First deviation at event {thread.index:,}: {counts}{path}.</p>",
+        '<table class="rows"><thead><tr><th>golden</th><th>faulty</th><th>source</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>",
     )
 
 
@@ -135,12 +125,12 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _table(found: Comparison) -> str:
+def _links(found: Comparison) -> str:
     rows = "".join(
         f"<tr><td>[{link.source}] → [{link.target}]</td><td>{escape(link.via)}</td><td>{escape(link.object or '')}</td>"
         f"<td>{link.times:,}</td></tr>"
         for link in found.links
     )
     head = "<tr><th>from, to</th><th>by</th><th>through</th><th>times</th></tr>"
-    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    table = f'<table class="rows sortable"><thead>{head}</thead><tbody>{rows}</tbody></table>'
     return f"<details><summary>All {len(found.links)} links</summary>{table}</details>"

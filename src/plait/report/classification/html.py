@@ -9,6 +9,7 @@ from plait.kernel.classification import Access, Classification, Operation
 from plait.report.classification.conflict_graph import conflict_svg
 from plait.report.classification.text import blocker_lines, cost, effort, refusals, routed
 from plait.report.markup import asset, escape
+from plait.report.viewer import head
 from plait.report.wording import plural, visible
 
 _SCRIPT = """
@@ -47,14 +48,7 @@ def classification_page(found: Classification) -> str:
         *(_details(o) for o in sorted(found.operations, key=lambda o: o.classed == "local")),
         f"</section></main><script>{_SCRIPT}</script></body>",
     ]
-    head = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title><style>{asset('report.css')}{asset('classification.css')}</style></head>",
-    ]
-    return "\n".join([*head, *body, "</html>", ""])
+    return "\n".join([*head(title, script=False, styles=asset("classification.css")), *body, "</html>", ""])
 
 
 def _table(found: Classification) -> str:

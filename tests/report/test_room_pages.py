@@ -1,0 +1,138 @@
+"""The pages of bmc, rounds and epa in a real browser: the same viewer, with what each of them has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from plait.bmc import check, load
+from plait.epa.comparison import Comparison, Deviation, Line, Link, Spot
+from plait.epa.output.html import comparison_html
+from plait.kernel.trace import Event, Lane, Mark, Snapshot, Trace
+from plait.kernel.verdict import Statistics, Verdict
+from plait.report.html import report, trace_page
+from plait.report.space_time.text import draw
+from plait.report.viewer import POLICY
+from tests.report import samples
+from tests.support.browser import PHONE, tab, violations
+
+pytestmark = pytest.mark.slow
+
+LOOKS = pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
+
+
+@pytest.fixture(scope="module")
+def philosophers() -> Verdict:
+    """Two neighbours eat together: they test the forks before they lock the table."""
+    return check(load("philosophers", {"n": 3}), depth=10)
+
+
+@contextmanager
+def shown(browser: Browser, tmp_path: Path, html: str, **look: object) -> Iterator[Page]:
+    file = tmp_path / "page.html"
+    file.write_text(html, encoding="utf-8")
+    with tab(browser, **look) as page:
+        page.goto(file.as_uri())
+        yield page
+
+
+@LOOKS
+def test_bmc_shows_the_accesses_to_shared_memory(
+    browser: Browser, tmp_path: Path, philosophers: Verdict, look: dict[str, object]
+) -> None:
+    trace = philosophers.trace
+    assert trace is not None
+    with shown(browser, tmp_path, report(philosophers), **look) as page:
+        page.keyboard.press("Home")
+        for step, event in enumerate(trace.events, 1):
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(".now")).to_contain_text(f"step {step} of {len(trace)}: {event.lane} ")
+        page.emulate_media(media="print")  # then all rows are drawn
+        kinds = {"lock": "writes", "unlock": "writes", "assume": "reads", "eating": None, "atomic": "writes"}
+        for step, event in enumerate(trace.events, 1):
+            found = page.locator(f'.access[data-step="{step}"]')
+            how = kinds[re.match(r"\w+", event.label)[0]]  # type: ignore[index]
+            assert found.count() == (how is not None), event.label
+            if how is not None:
+                assert found.get_attribute("class") == f"access {how}"
+        page.emulate_media(media="screen")
+        assert violations(page) == []
+        page.keyboard.press("?")
+        assert "message" not in page.locator("body").inner_text().lower(), "a program with shared memory has none"
+        assert "message:" not in (page.locator("input[type=search]").get_attribute("title") or "")
+
+
+def test_bmc_in_a_terminal_has_no_messages(philosophers: Verdict) -> None:
+    assert philosophers.trace is not None
+    said = "\n".join(draw(philosophers.trace, 200))
+    assert "message" not in said
+    assert "◇ reads" in said
+
+
+@LOOKS
+def test_rounds_are_boundaries(browser: Browser, tmp_path: Path, look: dict[str, object]) -> None:
+    trace = samples.paxos()
+    trace = msgspec.structs.replace(trace, marks=[Mark(0, "phase 1, round Prepare"), Mark(6, "phase 1, round Propose")])
+    with shown(browser, tmp_path, report(samples.verdict(trace)), **look) as page:
+        page.emulate_media(media="print")
+        assert page.locator(".drawn .boundary text").all_text_contents() == [mark.label for mark in trace.marks]
+        steps = page.locator(".steplist li:has(.boundary)")
+        assert [e.get_attribute("data-step") for e in steps.all()] == ["1", "7"]
+
+
+def threads() -> Trace:
+    """A recorded run: threads have no fields."""
+    empty = Snapshot(fields={"T_0": {}, "T_0_0": {}})
+    events = [Event("T_0", "step", "create T_0_0", empty), Event("T_0_0", "step", "lock m", empty)]
+    lanes = [Lane("T_0", "thread"), Lane("T_0_0", "thread")]
+    return Trace("run.trace", {}, "equal traces", lanes, [], empty, events)
+
+
+def test_a_recorded_run_has_no_empty_states(browser: Browser, tmp_path: Path) -> None:
+    with shown(browser, tmp_path, trace_page(threads(), "Synchronisation")) as page:
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(".now")).to_have_text("step 1 of 2: T_0 create T_0_0")
+        assert page.locator(".card").count() == 0
+
+
+def compared() -> Comparison:
+    line = Line("add <4>", "add <5>", "a.c:8", True)
+    spots = [Spot("T_0", n, f"load {n}", f"a.c:{n}", 20 - n, n == 0) for n in range(16)]
+    links = [Link(n, n + 1, "memory" if n % 2 else "register", f"x{n}", (n * 7) % 16, False) for n in range(15)]
+    verdict = Verdict("violated", Statistics(0, 0, 0, 0, 0.0, 0, "comparison", 1), [], trace=threads())
+    deviation = Deviation("T_0", line, 3, False, 1, 0, 0, [line])
+    return Comparison(verdict, False, "g.trace", "f.trace", None, "exit code 0", True, [deviation], spots, links)
+
+
+@LOOKS
+def test_a_comparison_of_epa(browser: Browser, tmp_path: Path, look: dict[str, object]) -> None:
+    html = comparison_html(compared())
+    assert POLICY in html
+    with shown(browser, tmp_path, html, **look) as page:
+        assert page.locator("tr.differs td").all_text_contents() == ["add <4>", "add <5>", "a.c:8"]
+        page.get_by_text("All 15 links").click()
+        times = page.locator(".sortable tbody tr td:nth-child(4)")
+        page.get_by_role("button", name="times").click()
+        assert [int(t) for t in times.all_text_contents()] == sorted((n * 7) % 16 for n in range(15))
+        page.get_by_role("button", name="times").click()
+        assert [int(t) for t in times.all_text_contents()] == sorted(((n * 7) % 16 for n in range(15)), reverse=True)
+        assert violations(page) == []
+        page.get_by_label("Filter the rows").fill("register")
+        assert page.locator(".sortable tbody tr:visible").count() == 8
+        page.locator(".viewer .diagram").focus()
+        page.keyboard.press("Home")
+        expect(page.locator(".now")).to_have_text("step 0 of 2: initial state")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_comparison_without_a_script(browser: Browser, tmp_path: Path) -> None:
+    with shown(browser, tmp_path, comparison_html(compared()), java_script_enabled=False) as page:
+        page.get_by_text("All 15 links").click()
+        assert page.locator(".sortable tbody tr:visible").count() == 15
+        assert page.locator(".plait-diagram .event").count() == 2
