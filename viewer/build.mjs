@@ -26,6 +26,18 @@ async function tests() {
   });
 }
 
+async function built(options) {
+  return (await build({ ...options, write: false })).outputFiles[0].text;
+}
+
+/** A style sheet of a page, for a shadow root, which has neither a root element nor a body. */
+function shadowed(css) {
+  return css
+    .replace(/:root\b/g, ":host")
+    .replace(/(^|[},])html,body\b/g, "$1.page")
+    .replace(/(^|[{},])body\b/g, "$1.page");
+}
+
 async function assets() {
   const to = "../src/plait/report/assets";
   // Reports contain the script. So it is ASCII, and esbuild writes no "</script" into it.
@@ -40,7 +52,24 @@ async function assets() {
     charset: "ascii",
     legalComments: "none",
   });
-  await build({ ...shared, entryPoints: ["src/style/viewer.css"], outfile: `${to}/viewer.css`, minify: true });
+  const styles = { ...shared, entryPoints: ["src/style/viewer.css"], minify: true };
+  await build({ ...styles, outfile: `${to}/viewer.css` });
+  await build({
+    ...shared,
+    entryPoints: ["src/widget.tsx"],
+    outfile: `${to}/viewer-widget.js`,
+    format: "esm",
+    target: "es2022",
+    loader: { ".css": "text" },
+    define: {
+      STYLES: JSON.stringify(
+        shadowed(await built(styles)) + (await built({ ...styles, entryPoints: ["src/style/widget.css"] })),
+      ),
+    },
+    minify: true,
+    charset: "ascii",
+    legalComments: "none",
+  });
   // The layout of graphs is large. Only `plait explore` serves it, and only its graphs load it.
   copyFileSync(`${here}node_modules/elkjs/lib/elk-worker.min.js`, `${here}${to}/elk-worker.js`);
   const licenses = ["preact/LICENSE", "elkjs/LICENSE.md"].map((file) => {

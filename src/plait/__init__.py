@@ -54,6 +54,7 @@ from plait.model.view import View
 
 if TYPE_CHECKING:
     from plait.check.api import check
+    from plait.explore.widget import explorer
     from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
 
@@ -96,6 +97,7 @@ __all__ = [
     "eventually_always",
     "everybody",
     "everyone",
+    "explorer",
     "fair_loss",
     "field",
     "fifo",
@@ -119,7 +121,12 @@ __all__ = [
     "weak",
 ]
 
-_LAZY = {"check": "plait.check.api", "Trace": "plait.kernel.trace", "Verdict": "plait.kernel.verdict"}
+_LAZY = {
+    "check": "plait.check.api",
+    "explorer": "plait.explore.widget",
+    "Trace": "plait.kernel.trace",
+    "Verdict": "plait.kernel.verdict",
+}
 
 
 def __getattr__(name: str) -> Any:

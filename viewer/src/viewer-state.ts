@@ -3,6 +3,7 @@ import { Layout } from "./diagram/layout";
 import { Pair } from "./diff/pair";
 import type { Walk } from "./explore/walk";
 import { encode, type Link } from "./link";
+import type { Stage } from "./mount";
 import { Run } from "./run/run";
 import { search } from "./run/search";
 import type { Picture, Trace } from "./run/trace";
@@ -51,6 +52,8 @@ export class Viewer {
     said: "",
   };
   walk: Walk | null = null;
+  /** Where this viewer is. */
+  stage: Stage | null = null;
   readonly #listeners = new Set<() => void>();
   #timer: number | undefined;
   #layouts: { key: unknown[]; layouts: Layout[] } | undefined;

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -36,14 +36,28 @@ class Model(NamedTuple):
     """What is explored."""
 
     target: str
-    parameters: dict[str, str]
+    parameters: Mapping[str, Any]
     report: str
     """The file in which processes report the files of the model."""
+    parse: bool = True
+    """Whether parameters are text, as on the command line, not values."""
 
     def start(self, *, once: bool) -> Start:
         """The first question to a process."""
         reader = reader_module(self.target)
-        return Start(self.target, self.parameters, reader, self.report, str(Path.cwd()), once)
+        return Start(self.target, dict(self.parameters), reader, self.report, str(Path.cwd()), once, self.parse)
+
+
+class Asked(Protocol):
+    """Something that answers questions about a model: a process, or a thread of this one (`thread.py`)."""
+
+    async def ask(
+        self, name: str, body: object = None, *, seconds: float, told: Callable[[bytes], Awaitable[None]] | None = None
+    ) -> Reply:
+        """Ask a question. `told` gets the progress of a search."""
+
+    def end(self) -> None:
+        """End what it does at once. It can be asked again."""
 
 
 class Process:
@@ -79,9 +93,7 @@ class Process:
                             await answer
             except (OSError, asyncio.IncompleteReadError):
                 self.end()
-                return _refused(
-                    "the process that has the model ended", "see the output of plait explore, and ask again"
-                )
+                return refused("the process that has the model ended", "see the output of plait explore, and ask again")
 
     def end(self) -> None:
         """End the process at once. The next question starts another one."""
@@ -130,8 +142,8 @@ class Process:
             if done:
                 return answer.result()
             if self._size() > 1.25 * self.memory:
-                return _refused(f"{name} needs more than {self.memory >> 20:,} MiB", "ask for less")
-        return _refused(f"{name} took longer than {seconds - GRACE:g} s", "ask for less")
+                return refused(f"{name} needs more than {self.memory >> 20:,} MiB", "ask for less")
+        return refused(f"{name} took longer than {seconds - GRACE:g} s", "ask for less")
 
     def _size(self) -> int:
         """The memory that the process uses, in bytes; 0 if it is not known."""
@@ -144,5 +156,6 @@ class Process:
         return 0
 
 
-def _refused(message: str, hint: str) -> Reply:
+def refused(message: str, hint: str) -> Reply:
+    """An answer with an error."""
     return Reply(REFUSED, msgspec.json.encode(error_body(message, hint)))

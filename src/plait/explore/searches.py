@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from plait.explore.process import Model, Process
+from plait.explore.process import Asked
 from plait.explore.requests import LONGEST_SEARCH
 from plait.explore.worker import DONE
 
@@ -26,7 +26,7 @@ PING = 10.0
 class Search:
     """A search in the background."""
 
-    def __init__(self, number: str, process: Process) -> None:
+    def __init__(self, number: str, process: Asked) -> None:
         self.number, self.process = number, process
         self.progress: bytes | None = None
         self.done: bytes | None = None
@@ -91,10 +91,10 @@ class Search:
 
 
 class Searches:
-    """All searches of a server."""
+    """All searches of an explorer. Each gets something of its own to ask."""
 
-    def __init__(self, model: Model, memory: int) -> None:
-        self.model, self.memory = model, memory
+    def __init__(self, process: Callable[[], Asked]) -> None:
+        self.process = process
         self.all: dict[str, Search] = {}
         self._numbers = itertools.count(1)
         self._watching: set[asyncio.Task[None]] = set()
@@ -106,7 +106,7 @@ class Searches:
 
     def begin(self, body: Any) -> Search:
         """Begin a search."""
-        search = Search(str(next(self._numbers)), Process(self.model, self.memory, once=True))
+        search = Search(str(next(self._numbers)), self.process())
         self.all[search.number] = search
         search.task = asyncio.create_task(search.run(body))
         watching = asyncio.create_task(self._watched(search))

@@ -17,25 +17,20 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-import os
 import secrets
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
+from plait.explore.explorer import Explorer, RefusedError, explored
 from plait.explore.guard import Guard
-from plait.explore.process import Model, Process, Reply
-from plait.explore.requests import GraphBody, SearchBody, read
-from plait.explore.searches import MOST_RUNNING, PING, Searches, event
+from plait.explore.process import Reply
 from plait.explore.worker import DONE, error_body
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.extras import needs
-from plait.model.loading.files import INTERVAL, Files
 
 with needs("explore"):
     import uvicorn
@@ -49,46 +44,19 @@ LARGEST = 4 << 20
 """Bytes of a request."""
 SLOWEST = 10.0
 """Seconds in which the whole request must arrive."""
-WALK, GRAPH, COVERAGE = 20.0, 120.0, 30.0
-"""Seconds of an answer."""
-MOST_WAITING = 500
-"""Requests that wait for the process that has the model."""
 MOST_STREAMS = 500
-MOST_GRAPHS = 2
-"""Graphs and coverage that are computed at the same time."""
 CONNECTIONS = 2_000
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class RefusedError(Exception):
-    """An answer with an error."""
+class Pages:
+    """The pages of a model that is explored."""
 
-    def __init__(self, status: int, message: str, hint: str | None = None) -> None:
-        self.status, self.message, self.hint = status, message, hint
-
-
-class Explorer:
-    """A model that is explored, and its pages."""
-
-    def __init__(self, target: str, parameters: Mapping[str, str], *, memory: int | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="plait-")
-        report = Path(self._folder.name) / "files"
-        report.write_bytes(b"")
-        self.model = Model(target, dict(parameters), str(report))
-        self.memory = memory or _memory()
-        self.files = Files(target, report)
-        self.walker = Process(self.model, self.memory)
-        self.searches = Searches(self.model, self.memory)
-        self.version = 0
-        """How often the model was loaded again."""
-        self._waiting = 0
+    def __init__(self, target: str, parameters: Mapping[str, str]) -> None:
+        self.target, self.parameters = target, parameters
+        self.explorer: Explorer
         self._streams = 0
-        self._news: set[asyncio.Queue[bytes]] = set()
-        self._heavy: asyncio.Semaphore
-        self._coverage: tuple[int, Reply] | None = None
-        self._known: Reply | None = None
-        """What the model is, for this version."""
 
     def app(self) -> Starlette:
         """The application, without the guard."""
@@ -112,19 +80,8 @@ class Explorer:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        self._heavy = asyncio.Semaphore(MOST_GRAPHS)
-        watching = asyncio.create_task(self._watch())
-        try:
+        async with explored(self.target, self.parameters) as self.explorer:
             yield
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
-            await self.searches.stop_all("plait explore ended")
-            self.walker.end()
-            self._folder.cleanup()
-
-    # -- the page
 
     async def page(self, _request: Request) -> Response:
         """The page."""
@@ -143,126 +100,47 @@ class Explorer:
         except OSError:
             raise _not_built() from None
 
-    # -- the model and its runs
-
     async def model_text(self, _request: Request) -> Response:
         """The model."""
-        return _answer(self._known or await self._ask("model", None))
+        return _answer(await self.explorer.model())
 
     async def walk(self, request: Request) -> Response:
         """The last state of a run."""
-        return _answer(await self._ask("walk", await _body(request)))
+        return _answer(await self.explorer.ask("walk", await _body(request)))
 
     async def export(self, request: Request) -> Response:
         """A run in another format."""
-        reply = await self._ask("export", await _body(request))
+        reply = await self.explorer.ask("export", await _body(request))
         if reply.status != DONE:
             return _answer(reply)
         found = msgspec.json.decode(reply.body)
         disposition = f'attachment; filename="{found["name"]}"'
         return Response(found["content"], media_type=found["type"], headers={"content-disposition": disposition})
 
-    async def _ask(self, name: str, body: Any) -> Reply:
-        if self._waiting >= MOST_WAITING:
-            raise RefusedError(429, "too many requests wait for an answer", "close other pages of this server")
-        self._waiting += 1
-        try:
-            return await self.walker.ask(name, body, seconds=WALK)
-        finally:
-            self._waiting -= 1
-
-    # -- searches
-
     async def search(self, request: Request) -> Response:
         """Begin a search in the background."""
-        body = await _body(request)
-        read(SearchBody, body)
-        if self.searches.running >= MOST_RUNNING:
-            raise RefusedError(429, f"{MOST_RUNNING} searches are running", "stop one of them")
-        return _json({"id": self.searches.begin(body).number})
+        return _json({"id": self.explorer.search(await _body(request)).number})
 
     async def search_events(self, request: Request) -> Response:
         """The progress and the result of a search."""
-        search = self.searches.all.get(request.path_params["number"])
-        if search is None:
-            raise RefusedError(404, "there is no such search", "begin it again")
-        return self._stream(search.events())
+        return self._stream(self.explorer.found(request.path_params["number"]).events())
 
     async def stop_search(self, request: Request) -> Response:
         """End a search."""
-        search = self.searches.all.get(request.path_params["number"])
-        if search is None:
-            raise RefusedError(404, "there is no such search", "begin it again")
-        await search.stop("stopped")
+        await self.explorer.found(request.path_params["number"]).stop("stopped")
         return _json({})
 
     async def graph(self, request: Request) -> Response:
         """The state graph, collapsed."""
-        body = await _body(request)
-        read(GraphBody, body)
-        return _answer(await self._alone("graph", body, GRAPH))
+        return _answer(await self.explorer.graph(await _body(request)))
 
     async def coverage(self, _request: Request) -> Response:
-        """Coverage on the source. It is kept until the model is saved."""
-        if self._coverage is None or self._coverage[0] != self.version:
-            version = self.version
-            self._coverage = version, await self._alone("coverage", None, COVERAGE)
-        return _answer(self._coverage[1])
-
-    async def _alone(self, name: str, body: Any, seconds: float) -> Reply:
-        """Ask a process of its own."""
-        if self._waiting >= MOST_WAITING:
-            raise RefusedError(429, "too many requests wait for an answer", "close other pages of this server")
-        self._waiting += 1
-        try:
-            async with self._heavy:
-                process = Process(self.model, self.memory, once=True)
-                try:
-                    return await process.ask(name, body, seconds=seconds)
-                finally:
-                    process.end()
-        finally:
-            self._waiting -= 1
-
-    # -- edit and see
+        """Coverage on the source."""
+        return _answer(await self.explorer.coverage())
 
     async def events(self, _request: Request) -> Response:
         """Events when the model is saved."""
-        return self._stream(self._heard())
-
-    async def _heard(self) -> AsyncIterator[bytes]:
-        news: asyncio.Queue[bytes] = asyncio.Queue()
-        self._news.add(news)
-        try:
-            yield b": hello\n\n"
-            while True:
-                try:
-                    yield await asyncio.wait_for(news.get(), PING)
-                except TimeoutError:
-                    yield b": ping\n\n"
-        finally:
-            self._news.discard(news)
-
-    async def _watch(self) -> None:
-        """Load the model again whenever one of its files was saved."""
-        while True:
-            self.files.begin()
-            # It asks the process itself: requests that wait must not keep the model from being loaded.
-            reply = await self.walker.ask("model", None, seconds=WALK)
-            error = msgspec.json.decode(reply.body).get("error")
-            self._known = reply if reply.status == DONE else None
-            self.files.end(complete=error is None)
-            if self.version:
-                news = event("error", msgspec.json.encode(error)) if error else event("reload", b"{}")
-                for queue in self._news:
-                    queue.put_nowait(news)
-            while not self.files.saved():
-                await asyncio.sleep(INTERVAL)
-            await asyncio.to_thread(self.files.settle)
-            self.version += 1
-            self._known = None
-            self.walker.end()
-            await self.searches.stop_all("the model was saved")
+        return self._stream(self.explorer.events())
 
     def _stream(self, events: AsyncIterator[bytes]) -> Response:
         if self._streams >= MOST_STREAMS:
@@ -292,7 +170,7 @@ def serve(
     port = listener.getsockname()[1]
     secret = secrets.token_urlsafe(24)
     name = f"[{host}]" if ":" in host else host
-    app = Guard(Explorer(target, parameters).app(), secret=secret, host=host, port=port)
+    app = Guard(Pages(target, parameters).app(), secret=secret, host=host, port=port)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -400,10 +278,3 @@ def _answer(reply: Reply) -> Response:
 
 def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
-
-
-def _memory() -> int:
-    """The memory that a process may use: half of the machine's."""
-    with suppress(ValueError, OSError, AttributeError):
-        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.5)
-    return 2 << 30

@@ -12,12 +12,15 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import PlaitError, UsageError
+
+if TYPE_CHECKING:
+    from plait.model.system import System
 
 HEAD = struct.Struct(">HI")
 """The status of an answer, as in HTTP (`PROGRESS`: more follows), and the number of bytes that follow."""
@@ -30,7 +33,7 @@ class Start(msgspec.Struct):
     """The first question: which model."""
 
     target: str
-    parameters: dict[str, str]
+    parameters: dict[str, Any]
     reader: str | None
     """A module that reads files of other languages."""
     report: str
@@ -38,6 +41,8 @@ class Start(msgspec.Struct):
     folder: str
     once: bool = False
     """For one question that may take long: the process also ends in the middle of it when stdin is closed."""
+    parse: bool = True
+    """Whether parameters are text, as on the command line, not values."""
 
 
 class Question(msgspec.Struct):
@@ -49,19 +54,20 @@ class Question(msgspec.Struct):
     memory: int = 2**31
 
 
-class Worker:
-    """Answers questions about one model."""
+class Answers:
+    """Answers questions about one model. `tell` gets the progress of searches."""
 
-    def __init__(self, start: Start, out: BinaryIO) -> None:
-        self.start, self.out = start, out
+    def __init__(
+        self, target: str, load: Callable[[], System], tell: Callable[[dict[str, Any]], None], *, once: bool = False
+    ) -> None:
+        self.target, self.tell = target, tell
         self.error: PlaitError | None = None
         self.walker: Any = None
         try:
             from plait.explore.walk import Walker
-            from plait.model.loading.loader import load
 
-            self.system = load(start.target, start.parameters)
-            if not start.once:
+            self.system = load()
+            if not once:
                 self.walker = Walker(self.system)
                 self.walker.model()
         except PlaitError as error:
@@ -74,7 +80,7 @@ class Worker:
                 from plait.explore.walk import ErrorText, ModelText
 
                 text = ErrorText(self.error.message, self.error.hint)
-                return DONE, ModelText(self.start.target, error=text)
+                return DONE, ModelText(self.target, error=text)
             return NO_MODEL, error_body(self.error.message, self.error.hint)
         asked: Callable[[Question], Any] = getattr(self, f"_{question.name}")
         try:
@@ -90,10 +96,10 @@ class Worker:
             return REFUSED, error_body(f"this needs too much memory ({type(error).__name__})", "ask for less")
 
     def progress(self, found: Any) -> None:
-        """Tell the server how far a search is."""
+        """Tell how far a search is."""
         seconds, states = found.seconds, found.states
         said = f"{states:,} states, depth {found.depth:,}, {seconds:.1f} s"
-        write(self.out, PROGRESS, {"text": said, "states": states, "seconds": seconds})
+        self.tell({"text": said, "states": states, "seconds": seconds})
 
     # -- questions: the part after _ is the name
 
@@ -199,12 +205,19 @@ def main() -> None:
     asked = read_frame(source) if start.once else None
     if start.once:
         threading.Thread(target=_end_with, args=(source,), daemon=True).start()
-    worker = Worker(start, out)
+    from plait.model.loading.loader import load
+
+    answers = Answers(
+        start.target,
+        lambda: load(start.target, start.parameters, parse=start.parse),
+        lambda progress: write(out, PROGRESS, progress),
+        once=start.once,
+    )
     while asked is not None or not start.once:
         asked = asked or read_frame(source)
         if asked is None:
             break
-        write(out, *worker.answer(msgspec.json.decode(asked, type=Question)))
+        write(out, *answers.answer(msgspec.json.decode(asked, type=Question)))
         asked = None
 
 

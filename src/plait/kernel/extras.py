@@ -34,6 +34,7 @@ EXTRAS = {
     "epa": Extra("plait epa", {"z3": "z3-solver"}),
     "explore": Extra("plait explore", {"starlette": "starlette", "uvicorn": "uvicorn"}),
     "gyro": Extra("plait gyro", _GYRO),
+    "notebook": Extra("a widget in a notebook", {"anywidget": "anywidget"}),
     "peers": Extra("the comparison with Galera", {"pymysql": "pymysql"}),
     "rounds": Extra("reading Distal", {"lark": "lark"}),
     "serve": Extra("plait gyro serve", _GYRO | _SERVE),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Renderer(Protocol):
@@ -19,6 +19,9 @@ class Renderer(Protocol):
 
     def html(self, value: object) -> str:
         """The value as HTML for a notebook."""
+
+    def widget(self, value: object) -> Any:
+        """The value as a widget of a notebook."""
 
     def save(self, value: object, path: str | os.PathLike[str]) -> None:
         """Write the value to a file, in the format that the suffix says."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -213,6 +213,18 @@ class Trace(msgspec.Struct, frozen=True):
         '<svg'
         """
         renderer().save(self, path)
+
+    def widget(self) -> Any:
+        """A widget for a notebook: the viewer of the HTML report, to step through the run in the cell.
+
+        It needs the package anywidget: `pip install 'plait[notebook]'`.
+
+        >>> from plait import check
+        >>> from plait.protocols.paxos import paxos
+        >>> check(paxos(faulty="acceptor")).trace.widget()
+        <RunWidget of <Trace for agreement of paxos: 14 steps>>
+        """
+        return renderer().widget(self)
 
     def __repr__(self) -> str:
         """One line. `str(trace)` is the whole text."""

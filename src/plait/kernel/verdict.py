@@ -234,6 +234,18 @@ class Verdict(msgspec.Struct, frozen=True):
         """
         renderer().save(self, path)
 
+    def widget(self) -> Any:
+        """A widget for a notebook: the HTML report, to step through its runs in the cell.
+
+        It needs the package anywidget: `pip install 'plait[notebook]'`.
+
+        >>> from plait import check
+        >>> from plait.protocols.ping_pong import ping_pong
+        >>> check(ping_pong()).widget()
+        <RunWidget of <Verdict HOLDS in ping_pong: 4 states>>
+        """
+        return renderer().widget(self)
+
     def __repr__(self) -> str:
         """One line. `str(verdict)` is the whole text."""
         subject = f" {self.property}" if self.property and self.status == "violated" else ""

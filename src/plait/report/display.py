@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ from plait.report.itf import save_trace
 from plait.report.notebook import trace_fragment, verdict_fragment
 from plait.report.space_time.svg import space_time
 from plait.report.text import trace_text, verdict_text
+
+if TYPE_CHECKING:
+    from plait.report.widget import ViewerWidget
 
 T = TypeVar("T")
 
@@ -65,6 +68,15 @@ class Display:
             case Trace():
                 return trace_fragment(value)
         raise TypeError(f"{type(value).__name__} has no HTML form")
+
+    def widget(self, value: object) -> ViewerWidget:
+        """The value as a widget, to step through its runs inside a notebook."""
+        from plait.report.widget import run_widget
+
+        match value:
+            case Verdict() | Trace():
+                return run_widget(value)
+        raise TypeError(f"{type(value).__name__} has no widget")
 
     def save(self, value: object, path: str | os.PathLike[str]) -> None:
         """Write a verdict or a trace to a file, in the format of its suffix."""

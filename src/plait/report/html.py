@@ -26,17 +26,34 @@ def report(verdict: Verdict) -> str:
     """One self-contained page for a verdict, with a viewer for each trace."""
     word, subject = facts.headline(verdict)
     title = f"{word} {subject}" + (f" in {facts.visible(verdict.model)}" if verdict.model else "")
-    viewers = [
-        run_section(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i)
-        for i, trace in enumerate(_traces(verdict))
-    ]
-    return page(title, f'<header class="summary">{_summary(verdict)}</header>', viewers)
+    return page(title, _header(verdict), _sections(verdict))
 
 
 def trace_page(trace: Trace, title: str | None = None) -> str:
     """One self-contained page with a viewer for a trace."""
     heading = title or facts.trace_heading(trace)
     return page(heading, "", [run_section(trace, heading, None, 0)])
+
+
+def verdict_content(verdict: Verdict) -> str:
+    """The content of the page of a verdict, for a widget: it always has a script."""
+    return "\n".join([_header(verdict), *_sections(verdict, plain=False)])
+
+
+def trace_content(trace: Trace) -> str:
+    """The content of the page of a trace, for a widget: it always has a script."""
+    return run_section(trace, facts.trace_heading(trace), None, 0, plain=False)
+
+
+def _header(verdict: Verdict) -> str:
+    return f'<header class="summary">{_summary(verdict)}</header>'
+
+
+def _sections(verdict: Verdict, *, plain: bool = True) -> list[str]:
+    return [
+        run_section(trace, facts.trace_heading(trace, verdict), facts.outcome(trace, verdict), i, plain=plain)
+        for i, trace in enumerate(_traces(verdict))
+    ]
 
 
 def page(title: str, header: str, sections: list[str], look: str = "", styles: str = "") -> str:
@@ -144,21 +161,26 @@ def _explanation(trace: Trace, outcome: str | None) -> str:
     return f'{said}<details class="why" open><summary>Why</summary><div><table>{rows}</table>{faint}</div></details>'
 
 
-def run_section(trace: Trace, heading: str, outcome: str | None, number: int) -> str:
-    """The viewer of a run, the `number`th of its page. Without script: the drawing, the steps and the last state."""
+def run_section(trace: Trace, heading: str, outcome: str | None, number: int, *, plain: bool = True) -> str:
+    """The viewer of a run, the `number`th of its page. `plain`: without script, the drawing, the steps and the last state."""
     last = len(trace.events)
     # The interesting state is the last one: the violation, or what was to be reached. A run without a property has none.
     start = 0 if trace.property is None else last
     return f"""<section class="viewer" id="trace{number}" data-current="{start}" aria-label="{escape(heading)}">
 <div class="title"><h2>{escape(heading)}</h2>
 <span class="of">{escape(facts.model_text(trace))}</span>{_explanation(trace, outcome)}</div>
-<noscript>
+{_plain(trace, heading) if plain else ""}
+{embedded(run_data(trace, start))}
+</section>"""
+
+
+def _plain(trace: Trace, heading: str) -> str:
+    """A run for browsers without script."""
+    return f"""<noscript>
 {_drawing(trace, heading)}
 <h3>Steps</h3>{_steps(trace)}
 <h3>Final state</h3>{_final(trace)}{_pictures(trace)}
-</noscript>
-{embedded(run_data(trace, start))}
-</section>"""
+</noscript>"""
 
 
 def _drawing(trace: Trace, heading: str) -> str:

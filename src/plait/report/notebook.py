@@ -46,6 +46,11 @@ def trace_fragment(trace: Trace) -> str:
     return _frame(_trace(trace, facts.trace_heading(trace), None))
 
 
+def note_fragment(said: str) -> str:
+    """One sentence for a notebook."""
+    return _frame([_paragraph(said)])
+
+
 def _frame(parts: list[str]) -> str:
     return f'<div style="{_FRAME}">\n' + "\n".join(parts) + "\n</div>"
 

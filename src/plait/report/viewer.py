@@ -53,6 +53,11 @@ def explorer_page() -> str:
     )
 
 
+def explorer_content() -> str:
+    """The content of a widget that explores a model: its script asks the kernel for everything."""
+    return '<section class="viewer explorer" aria-label="explorer"><p class="empty">The model is loaded …</p></section>'
+
+
 def head(title: str, *, script: bool, styles: str = "") -> list[str]:
     """The lines of a page up to its body. All pages have this head: the same policy, and the same style sheet."""
     return [

@@ -1,4 +1,4 @@
-// What the server of `plait explore` answers. All requests carry the secret of the address that the command printed.
+// What `plait explore` answers. In a page, its server answers; in a notebook, the kernel does (kernel.ts).
 import type { RunKeys } from "../link";
 import { type Data, type Fields, type Message, type Picture, parse, type Snapshot, type Trace } from "../run/trace";
 
@@ -148,8 +148,23 @@ export class Refused extends Error {
   }
 }
 
-export class Api {
-  constructor(public secret: string) {}
+/** Questions to the model. An error that was explained is a `Refused`. */
+export interface Api {
+  /** What a link to the page must contain. */
+  readonly secret: string;
+  get<T>(path: string): Promise<T>;
+  post<T>(path: string, body: unknown): Promise<T>;
+  text(path: string, body: unknown): Promise<string>;
+  delete(path: string): Promise<void>;
+  /** Hears events, until there are no more or the signal ends it. */
+  listen(path: string, heard: (event: string, data: string) => void, signal: AbortSignal): Promise<void>;
+  /** The program that lays out graphs. */
+  worker(): Promise<Worker>;
+}
+
+/** Asks the server. All requests carry the secret of the address that the command printed. */
+export class ServerApi implements Api {
+  constructor(readonly secret: string) {}
 
   async #send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { "X-Plait-Secret": this.secret };
@@ -181,6 +196,10 @@ export class Api {
 
   async text(path: string, body: unknown): Promise<string> {
     return (await this.#send("POST", path, body)).text();
+  }
+
+  worker(): Promise<Worker> {
+    return Promise.resolve(new Worker("elk-worker.js"));
   }
 
   async delete(path: string): Promise<void> {

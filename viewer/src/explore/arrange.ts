@@ -42,9 +42,12 @@ export function merged(edges: Graph["edges"]): Graph["edges"] {
   return [...found.values()];
 }
 
-export async function arrange(raw: Graph): Promise<Placed> {
+export async function arrange(raw: Graph, worker: () => Promise<Worker>): Promise<Placed> {
   const graph = { ...raw, edges: merged(raw.edges) };
-  elk ??= new ELK({ workerFactory: () => new Worker("elk-worker.js") });
+  if (!elk) {
+    const made = await worker();
+    elk = new ELK({ workerFactory: () => made });
+  }
   const sized = new Map(
     graph.nodes.map((node) => {
       const lines = nodeLines(node.label, node.count);

@@ -169,7 +169,7 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
       if (!alive.current) return;
       setFound(graph);
       setSaid("drawing …");
-      const drawn = await arrange(graph);
+      const drawn = await arrange(graph, () => walk.api.worker());
       if (!alive.current) return;
       setPlaced(drawn);
       setSaid("");

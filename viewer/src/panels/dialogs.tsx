@@ -21,7 +21,8 @@ export function Modal({
   const dialog = useRef<HTMLDialogElement>(null);
   // At once: a reader may type on without looking.
   useLayoutEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
+    const root = dialog.current?.getRootNode() as Document | ShadowRoot | undefined;
+    const before = root?.activeElement as HTMLElement | null;
     dialog.current?.showModal();
     dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => before?.focus?.();
@@ -199,6 +200,8 @@ function GoTo({ viewer }: { viewer: Viewer }): JSX.Element {
 function Export({ viewer }: { viewer: Viewer }): JSX.Element {
   const [said, setSaid] = useState("");
   const { run, view, walk } = viewer;
+  const linked = viewer.stage?.linked ?? false;
+  const address = walk?.address ?? viewer.address;
   const attempt = (act: () => unknown): void => {
     Promise.resolve()
       .then(act)
@@ -207,21 +210,20 @@ function Export({ viewer }: { viewer: Viewer }): JSX.Element {
   };
   const copy = (text: string) => () => attempt(() => navigator.clipboard.writeText(text));
   return (
-    <Modal viewer={viewer} title="Link and exports">
-      <label class="address">
-        This run, step, notes and choices as a link
-        <input
-          type="text"
-          readOnly
-          value={walk?.address ?? viewer.address}
-          onFocus={(event) => event.currentTarget.select()}
-        />
-      </label>
-      <p class="buttons">
-        <button type="button" data-focus onClick={copy(walk?.address ?? viewer.address)}>
-          Copy the link
-        </button>
-      </p>
+    <Modal viewer={viewer} title={linked ? "Link and exports" : "Exports"}>
+      {linked && (
+        <label class="address">
+          This run, step, notes and choices as a link
+          <input type="text" readOnly value={address} onFocus={(event) => event.currentTarget.select()} />
+        </label>
+      )}
+      {linked && (
+        <p class="buttons">
+          <button type="button" data-focus onClick={copy(address)}>
+            Copy the link
+          </button>
+        </p>
+      )}
       <p class="buttons">
         <button
           type="button"

@@ -24,7 +24,8 @@ export function Tabs({ label, tabs, chosen, choose, prefix }: Props): JSX.Elemen
     event.stopPropagation();
     const next = tabs[(tabs.indexOf(active) + by + tabs.length) % tabs.length] as Tab;
     choose(next.id);
-    document.getElementById(`${prefix}-tab-${next.id}`)?.focus();
+    const list = event.currentTarget as HTMLElement;
+    list.querySelector<HTMLElement>(`#${prefix}-tab-${next.id}`)?.focus();
   };
   return (
     <div class={`tabs ${prefix.replace(/^.*-/, "")}`}>
