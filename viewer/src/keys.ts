@@ -23,8 +23,8 @@ function overview(viewer: Viewer): void {
   viewer.set({ zoom: Math.max(0.15, Math.min(1, (window.innerHeight * 0.6) / viewer.layout.height)) });
 }
 
-function focus({ stage }: Viewer, selector: string): void {
-  const found = stage?.root.querySelector<HTMLElement>(selector);
+function focus({ section }: Viewer, selector: string): void {
+  const found = section?.querySelector<HTMLElement>(selector);
   found?.focus();
   if (found instanceof HTMLInputElement) found.select();
 }
@@ -54,7 +54,7 @@ export const GROUPS: { name: string; bindings: Binding[] }[] = [
   {
     name: "Read",
     bindings: [
-      { keys: ["/"], shown: "/", text: "Search", act: (v) => focus(v, '.viewer input[type="search"]') },
+      { keys: ["/"], shown: "/", text: "Search", act: (v) => focus(v, 'input[type="search"]') },
       { keys: ["n"], shown: "n", text: "Next match", act: (v) => v.find(1) },
       { keys: ["N"], shown: "N", text: "Previous match", act: (v) => v.find(-1) },
       { keys: ["f"], shown: "f", text: "Show only matches, or all steps", act: (v) => v.set({ only: !v.view.only }) },

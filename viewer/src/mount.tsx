@@ -45,6 +45,7 @@ export class Stage {
     section.append(holder);
     section.classList.add("live");
     viewer.stage = this;
+    viewer.section = section;
     const follow = (): void => {
       section.dataset.current = String(viewer.view.step);
     };

@@ -54,6 +54,7 @@ export class Viewer {
   walk: Walk | null = null;
   /** Where this viewer is. */
   stage: Stage | null = null;
+  section: HTMLElement | null = null;
   readonly #listeners = new Set<() => void>();
   #timer: number | undefined;
   #layouts: { key: unknown[]; layouts: Layout[] } | undefined;

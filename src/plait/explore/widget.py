@@ -7,10 +7,11 @@ answers, so that questions do not wait for each other, and the notebook does not
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import threading
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -35,11 +36,11 @@ IDLE = 60.0
 def explorer(model: System | str, /, **parameters: Any) -> ExplorerWidget:
     """Walk through the states of a model inside a notebook: the page of `plait explore` as a widget.
 
-    A target as on the command line (`"paxos"`, `"model.py:function"`), with parameters, is loaded in a process of its own, and
-    loaded again when its file is saved. A System answers in this process. It needs the package anywidget:
-    `pip install 'plait[notebook]'`.
+    A target as on the command line (`"paxos"`, `"model.py:function"`), with parameters, is loaded in a process of its
+    own, and loaded again when its file is saved. A System that was built here answers in this process. It needs the
+    package anywidget: `pip install 'plait[notebook]'`.
 
-    >>> from plait.explore.widget import explorer
+    >>> from plait import explorer
     >>> explorer("paxos", faulty="acceptor")
     <ExplorerWidget of paxos (faulty='acceptor')>
     """
@@ -174,7 +175,21 @@ def _loop() -> asyncio.AbstractEventLoop:
     """The event loop of all widgets, in a thread of its own."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="plait explore", daemon=True).start()
+    atexit.register(_end, loop)
     return loop
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """End all widgets: their processes and their folders."""
+
+    async def cancel() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(cancel(), loop).result(2)
 
 
 async def _future() -> asyncio.Future[Explorer]:

@@ -116,6 +116,10 @@ class Answers:
         from plait.explore.requests import ExportBody, read
 
         asked = read(ExportBody, question.body)
+        if asked.format == "pytest" and self.system.target is None:
+            raise UsageError(
+                "a test loads its model from a file, and this model has none", hint="move the model to a file"
+            )
         return exported(self.walker.trace(asked.run.run(), drawn=asked.format != "pytest"), asked.format)
 
     def _coverage(self, question: Question) -> Any:

@@ -222,7 +222,7 @@ class Trace(msgspec.Struct, frozen=True):
         >>> from plait import check
         >>> from plait.protocols.paxos import paxos
         >>> check(paxos(faulty="acceptor")).trace.widget()
-        <RunWidget of <Trace for agreement of paxos: 14 steps>>
+        <RunWidget of <Trace for agreement: 14 steps>>
         """
         return renderer().widget(self)
 

@@ -162,7 +162,10 @@ def _explanation(trace: Trace, outcome: str | None) -> str:
 
 
 def run_section(trace: Trace, heading: str, outcome: str | None, number: int, *, plain: bool = True) -> str:
-    """The viewer of a run, the `number`th of its page. `plain`: without script, the drawing, the steps and the last state."""
+    """The viewer of a run, the `number`th of its page.
+
+    With `plain`, a browser without script shows the drawing, the steps and the last state.
+    """
     last = len(trace.events)
     # The interesting state is the last one: the violation, or what was to be reached. A run without a property has none.
     start = 0 if trace.property is None else last
