@@ -124,7 +124,7 @@ def test_the_numbers_of_the_architecture() -> None:
 
 
 def test_the_manual_mentions_everything_that_is_exported() -> None:
-    pages = ("reference/models.md", "guides/liveness.md")
+    pages = ("reference/models.md", "guides/liveness.md", "guides/notebooks.md")
     text = "".join((ROOT / "docs" / page).read_text("utf-8") for page in pages)
     unmentioned = [name for name in plait.__all__ if not re.search(rf"\b{name}\b", text)]
     assert [name for name in unmentioned if name not in ("Network", "Property", "Trace")] == []

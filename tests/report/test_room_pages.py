@@ -54,6 +54,7 @@ def test_bmc_shows_the_accesses_to_shared_memory(
             page.keyboard.press("ArrowRight")
             expect(page.locator(".now")).to_contain_text(f"step {step} of {len(trace)}: {event.lane} ")
         page.emulate_media(media="print")  # then all rows are drawn
+        expect(page.locator(".drawn .row")).to_have_count(len(trace) + 1)
         kinds = {"lock": "writes", "unlock": "writes", "assume": "reads", "eating": None, "atomic": "writes"}
         for step, event in enumerate(trace.events, 1):
             found = page.locator(f'.access[data-step="{step}"]')
@@ -81,7 +82,7 @@ def test_rounds_are_boundaries(browser: Browser, tmp_path: Path, look: dict[str,
     trace = msgspec.structs.replace(trace, marks=[Mark(0, "phase 1, round Prepare"), Mark(6, "phase 1, round Propose")])
     with shown(browser, tmp_path, report(samples.verdict(trace)), **look) as page:
         page.emulate_media(media="print")
-        assert page.locator(".drawn .boundary text").all_text_contents() == [mark.label for mark in trace.marks]
+        expect(page.locator(".drawn .boundary text")).to_have_text([mark.label for mark in trace.marks])
         steps = page.locator(".steplist li:has(.boundary)")
         assert [e.get_attribute("data-step") for e in steps.all()] == ["1", "7"]
 

@@ -21,7 +21,7 @@ def test_the_page_of_the_explorer_loads_its_own_files_only() -> None:
     assert not re.search(r"<style|style=|<script>|\son\w+=", page), "its content security policy forbids inline code"
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, "viewer-widget.js"])
 def test_the_package_has_the_files(name: str) -> None:
     assert len(asset(name)) > 5000
     include = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
@@ -32,6 +32,13 @@ def test_the_package_has_the_files(name: str) -> None:
 def test_a_script_cannot_end_its_element() -> None:
     assert not re.search(r"</script|<!--", asset("viewer.js"), re.IGNORECASE)
     assert asset("viewer.js").isascii()
+
+
+def test_the_styles_of_a_widget_stay_in_its_shadow_root() -> None:
+    """A shadow root has neither `:root` nor a body."""
+    script = asset("viewer-widget.js")
+    assert ":host{" in script
+    assert not re.search(r":root\b|[{},]body[ .{,]", script)
 
 
 def test_a_file_that_is_not_built() -> None:

@@ -38,7 +38,8 @@ HOST = """async ([state, id]) => {
 """What anywidget does with the state of a widget."""
 
 PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>notebook</title><link rel="icon" href="data:,"><style>
-body { font: 20px serif; margin: 12px; background: %s } h1, h2, table, button { border: 3px solid lime } h1 { color: #777 } td, button { color: lime }
+body { font: 20px serif; margin: 12px; background: %s } h1, h2, table, button { border: 3px solid lime }
+h1 { color: #777 } td, button { color: lime }
 </style><main><h1>Notebook</h1></main></html>"""
 """A notebook has styles of its own. They must not reach the widget."""
 

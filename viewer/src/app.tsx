@@ -1,6 +1,6 @@
 // A viewer of one run: controls, the diagram, and panels beside it. The report and `plait explore` are the same component.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { Diagram } from "./diagram/diagram";
 import { Diagrams } from "./diff/diagrams";
 import { PairState } from "./diff/state";
@@ -23,7 +23,7 @@ import type { Viewer } from "./viewer-state";
 /** Whether the page is being printed: then everything is drawn, not only what is visible. */
 function usePrinting(): boolean {
   const [printing, setPrinting] = useState(() => matchMedia("print").matches);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const query = matchMedia("print");
     const changed = (): void => setPrinting(query.matches);
     const on = (): void => setPrinting(true);
@@ -112,7 +112,8 @@ function Banner({ walk }: { walk: Walk }): JSX.Element {
 
 export function App({ viewer }: { viewer: Viewer }): JSX.Element {
   const [, redraw] = useState({});
-  useEffect(() => viewer.subscribe(() => redraw({})), [viewer]);
+  // At once: a key may come before the first paint.
+  useLayoutEffect(() => viewer.subscribe(() => redraw({})), [viewer]);
   const printing = usePrinting();
   const { walk, view } = viewer;
   const prefix = `viewer${viewer.number}`;

@@ -242,7 +242,7 @@ class Verdict(msgspec.Struct, frozen=True):
         >>> from plait import check
         >>> from plait.protocols.ping_pong import ping_pong
         >>> check(ping_pong()).widget()
-        <RunWidget of <Verdict HOLDS in ping_pong: 4 states>>
+        <RunWidget of <Verdict HOLDS in ping_pong: 11 states>>
         """
         return renderer().widget(self)
 
