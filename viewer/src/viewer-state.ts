@@ -178,6 +178,7 @@ export class Viewer {
   }
 
   get hasViews(): boolean {
+    if (this.run.sides.length > 1) return false;
     return this.walk ? this.walk.model.views : this.run.trace.initial.views !== undefined;
   }
 
