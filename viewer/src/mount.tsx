@@ -3,7 +3,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { type AlignedRow, Pair } from "./diff/pair";
 import { type Api, type Model, Refused } from "./explore/api";
-import { Walk } from "./explore/walk";
+import { early, Walk } from "./explore/walk";
 import { decode } from "./link";
 import { Run } from "./run/run";
 import { inflate, parse, type Sparse } from "./run/trace";
@@ -85,6 +85,8 @@ export class Stage {
 
   /** The explorer: it asks a server or a kernel. */
   async explore(section: HTMLElement, api: Api): Promise<void> {
+    const link = this.linked ? decode(location.hash) : null;
+    const first = early(api, link);
     let model: Model;
     try {
       model = await api.get<Model>("/api/model");
@@ -108,9 +110,8 @@ export class Stage {
     parameters.textContent = recordText(model.parameters);
     heading.append(" ", parameters);
     section.replaceChildren(heading);
-    const walk = new Walk(api, model);
+    const walk = new Walk(api, model, first);
     walk.problem = model.error;
-    const link = this.linked ? decode(location.hash) : null;
     this.mount(section, walk.viewer);
     if (!model.error) await (link ? walk.restore(link) : walk.open({ initial: 0, steps: [] }));
     void this.#listen(api, walk);

@@ -71,7 +71,7 @@ test("a branch drops what only the old branch used", () => {
   const old = trace();
   const other = { ...old.messages[2], id: 3, type: "Refusal" } as (typeof old.messages)[number];
   const event = { ...old.events[2], label: "refuse" } as (typeof old.events)[number];
-  const grown = extended(old, 2, { events: [event], messages: [other] });
+  const grown = extended(old, 2, { ...old, events: [event], messages: [other] });
   assert.deepEqual(
     grown.events.map((one) => one.label),
     ["ask", "lose", "refuse"],
@@ -84,7 +84,7 @@ test("a branch drops what only the old branch used", () => {
       [3, "Refusal"],
     ],
   );
-  assert.equal(extended(grown, 3, { events: [], messages: [] }).messages.length, 3);
+  assert.equal(extended(grown, 3, { ...old, events: [], messages: [] }).messages.length, 3);
 });
 
 test("edges between the same nodes are one line", () => {

@@ -27,6 +27,7 @@ from plait.kernel.values import Data, text, to_data
 from plait.model.properties import Property
 from plait.model.system import System
 from plait.model.temporal import Temporal
+from plait.report.viewer import sparse
 
 _KEPT_EXPRESSIONS = 200
 _PICTURE_SECONDS = 2.0
@@ -88,7 +89,8 @@ class Watch(msgspec.Struct, frozen=True):
 class Walked(msgspec.Struct, frozen=True):
     """The last state of a run."""
 
-    trace: Trace
+    trace: dict[str, Any]
+    """As in a report: each state as its changes to the state before (`plait.report.viewer.sparse`)."""
     valid: int
     """The number of steps that the model has."""
     gone: Missing | None
@@ -109,7 +111,7 @@ class Walker:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.runner = Runner(flattened(system, system.properties))
+        self.runner = Runner(flattened(system, system.properties), native="auto")
         self.runs = Runs(self.runner)
         self._disabled = DisabledHandlers(self.runner)
         self._expression = functools.lru_cache(_KEPT_EXPRESSIONS)(self._lowered)
@@ -182,13 +184,10 @@ class Walker:
         return differences(before, last, messages)
 
 
-def _later(trace: Trace, stop: Stop, have: int) -> Trace:
+def _later(trace: Trace, stop: Stop, have: int) -> dict[str, Any]:
     """A trace without its first events, and without the messages that were sent before."""
-    if not have:
-        return trace
-    path = stop.path()
-    messages = trace.messages[path[have].messages :]
-    return msgspec.structs.replace(trace, events=trace.events[have:], messages=messages)
+    messages = trace.messages[stop.path()[have].messages :] if have else trace.messages
+    return sparse(trace, have) | {"messages": messages}
 
 
 def _handler(role: str, handler: Any) -> HandlerText:

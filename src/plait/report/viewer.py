@@ -77,12 +77,12 @@ def head(title: str, *, script: bool, styles: str = "") -> list[str]:
 
 def run_data(trace: Trace, start: int) -> bytes:
     """The data of a viewer of one run, and the step at which it opens."""
-    return msgspec.json.encode({"trace": _sparse(with_safe_pictures(trace)), "start": start})
+    return msgspec.json.encode({"trace": sparse(with_safe_pictures(trace)), "start": start})
 
 
 def pair_data(first: Trace, second: Trace, rows: Sequence[Row], start: int) -> bytes:
     """The data of a viewer of two runs: which of their events are in the same row, and the row at which it opens."""
-    pair = [_sparse(with_safe_pictures(trace)) for trace in (first, second)]
+    pair = [sparse(with_safe_pictures(trace)) for trace in (first, second)]
     return msgspec.json.encode({"pair": pair, "rows": rows, "start": start})
 
 
@@ -93,11 +93,11 @@ def embedded(data: bytes) -> str:
     return f'<script type="application/json" class="data">{safe}</script>'
 
 
-def _sparse(trace: Trace) -> dict[str, Any]:
-    """The trace as JSON, each state as its changes to the state before."""
+def sparse(trace: Trace, have: int = 0) -> dict[str, Any]:
+    """The trace as JSON, each state as its changes to the state before, without the first `have` events."""
     data: dict[str, Any] = msgspec.structs.asdict(msgspec.structs.replace(trace, events=[]))
-    before, events = states(trace)[0], []
-    for event in trace.events:
+    before, events = states(trace)[have], []
+    for event in trace.events[have:]:
         events.append({**msgspec.structs.asdict(event), "state": _changes(before, event.state)})
         before = event.state
     return {**data, "events": events}
@@ -109,7 +109,14 @@ def _changes(before: Snapshot, after: Snapshot) -> dict[str, dict[str, Any]]:
     for part in Snapshot.__struct_fields__:
         old: Mapping[str, Any] = getattr(before, part) or {}
         new: Mapping[str, Any] = getattr(after, part) or {}
-        changed = {name: value for name, value in new.items() if name not in old or old[name] != value}
+        if old is new:
+            continue
+        changed = {}
+        for name, value in new.items():
+            was = old.get(name, GONE)
+            # Most entries are the same object, for which a comparison of their contents would take long.
+            if was is not value and was != value:
+                changed[name] = value
         changed |= dict.fromkeys(old.keys() - new.keys(), GONE)
         if changed:
             found[part] = changed

@@ -11,6 +11,8 @@ const LEAST = 0.78;
 /** The window moves in blocks of this many pixels, so that scrolling seldom draws. */
 const BLOCK = 4 * ROW;
 const MARGIN = 60;
+/** Labels are not drawn in a smaller drawing: nobody could read them. */
+const READABLE = 0.35;
 
 function zoomOf(viewer: Viewer, layout: Layout, wide: number): number {
   const { zoom } = viewer.view;
@@ -77,6 +79,7 @@ export function Diagram({ viewer, layout, printing }: Props): JSX.Element {
   const part = printing
     ? { top: 0, bottom: layout.height }
     : { top: (frame.top - BLOCK) / zoom, bottom: (frame.top + frame.high + 2 * BLOCK) / zoom };
+  const labels = printing || zoom >= READABLE;
   const size = { width: layout.width * zoom, height: layout.height * zoom };
   return (
     <div class="diagram-frame">
@@ -110,6 +113,7 @@ export function Diagram({ viewer, layout, printing }: Props): JSX.Element {
             <Drawing
               layout={layout}
               part={part}
+              labels={labels}
               marks={{ step: printing ? null : view.step, matches, notes: view.notes }}
             />
             {printing && <Heads layout={layout} />}

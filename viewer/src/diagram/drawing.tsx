@@ -215,22 +215,28 @@ function Mark({ layout, step, event }: { layout: Layout; step: number; event: Ev
   );
 }
 
-const EventGroup = memo(
-  ({ layout, step, event, mark }: { layout: Layout; step: number; event: Event; mark: string }): JSX.Element => {
-    const label = layout.label(step, event);
-    return (
-      <g class={`event ${event.kind}${mark}`} data-step={step} data-lane={event.lane}>
-        <title>{`Step ${layout.run.number(step)}: ${visible(event.lane)} ${visible(event.label)}`}</title>
-        <Mark layout={layout} step={step} event={event} />
-        {label.lines.map((line, i) => (
-          <text class={i ? "sends" : "does"} x={label.x} y={label.y + LINE * i} text-anchor={label.anchor} key={line}>
-            {line}
-          </text>
-        ))}
-      </g>
-    );
-  },
-);
+interface EventProps {
+  layout: Layout;
+  step: number;
+  event: Event;
+  mark: string;
+  labels: boolean;
+}
+
+const EventGroup = memo(({ layout, step, event, mark, labels }: EventProps): JSX.Element => {
+  const label = labels ? layout.label(step, event) : null;
+  return (
+    <g class={`event ${event.kind}${mark}`} data-step={step} data-lane={event.lane}>
+      <title>{`Step ${layout.run.number(step)}: ${visible(event.lane)} ${visible(event.label)}`}</title>
+      <Mark layout={layout} step={step} event={event} />
+      {label?.lines.map((line, i) => (
+        <text class={i ? "sends" : "does"} x={label.x} y={label.y + LINE * i} text-anchor={label.anchor} key={line}>
+          {line}
+        </text>
+      ))}
+    </g>
+  );
+});
 
 function origins(run: Run, layout: Layout): JSX.Element[] {
   const senders = new Set(
@@ -251,28 +257,39 @@ export interface Highlights {
 interface RowProps {
   layout: Layout;
   step: number;
+  labels: boolean;
   current: boolean;
   match: boolean;
   note: string | undefined;
 }
 
 /** The band of a step. It marks the current step, and can be clicked. */
-const Row = memo(({ layout, step, current, match, note }: RowProps): JSX.Element => {
+const Row = memo(({ layout, step, labels, current, match, note }: RowProps): JSX.Element => {
   const y = layout.y(step);
   return (
     <g class={`row${current ? " current" : ""}${match ? " match" : ""}`} data-step={step}>
       {note && <title>{`note: ${note}`}</title>}
       <rect x="0" y={y - ROW / 2} width={layout.width} height={ROW} />
       {note && <path class="note" d={`M2 ${y - 7} h9 v14 l-4.5 -4 l-4.5 4 z`} />}
-      <text x={layout.left - 8} y={y + 4} text-anchor="end">
-        {layout.run.number(step)}
-      </text>
+      {labels && (
+        <text x={layout.left - 8} y={y + 4} text-anchor="end">
+          {layout.run.number(step)}
+        </text>
+      )}
     </g>
   );
 });
 
+interface DrawingProps {
+  layout: Layout;
+  part: Part;
+  marks: Highlights;
+  /** Whether steps have text. */
+  labels?: boolean;
+}
+
 /** The diagram between two heights. */
-export function Drawing({ layout, part, marks }: { layout: Layout; part: Part; marks: Highlights }): ComponentChildren {
+export function Drawing({ layout, part, marks, labels = true }: DrawingProps): ComponentChildren {
   const { run } = layout;
   const steps = layout.window(part.top, part.bottom);
   const arrows = layout.crossing(part.top, part.bottom);
@@ -287,6 +304,7 @@ export function Drawing({ layout, part, marks }: { layout: Layout; part: Part; m
         <Row
           layout={layout}
           step={step}
+          labels={labels}
           current={step === marks.step}
           match={marks.matches.has(step)}
           note={marks.notes[step]}
@@ -324,6 +342,7 @@ export function Drawing({ layout, part, marks }: { layout: Layout; part: Part; m
           layout={layout}
           step={step}
           event={event}
+          labels={labels}
           mark={`${run.mark(step)}${step === marks.step ? " current" : ""}${run.idle.has(step) ? " idle" : ""}`}
           key={step}
         />

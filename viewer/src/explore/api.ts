@@ -1,6 +1,6 @@
 // What `plait explore` answers. In a page, its server answers; in a notebook, the kernel does (kernel.ts).
 import type { RunKeys } from "../link";
-import { type Data, type Fields, type Message, type Picture, parse, type Snapshot, type Trace } from "../run/trace";
+import { type Data, type Fields, type Message, type Picture, parse, type Snapshot, type Sparse } from "../run/trace";
 
 export interface Handler {
   role: string;
@@ -74,7 +74,7 @@ export interface Source {
 }
 
 export interface Walked {
-  trace: Partial<Trace>;
+  trace: Sparse;
   valid: number;
   gone: null | { step: number; reason: string };
   state: Snapshot;

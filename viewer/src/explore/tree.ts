@@ -19,12 +19,14 @@ export function root(initial: number): Node {
 /** The nodes from the root to a node. */
 export function path(node: Node): Node[] {
   const found: Node[] = [];
-  for (let at: Node | null = node; at; at = at.parent) found.unshift(at);
-  return found;
+  for (let at: Node | null = node; at; at = at.parent) found.push(at);
+  return found.reverse();
 }
 
 export function depth(node: Node): number {
-  return path(node).length - 1;
+  let found = 0;
+  for (let at = node.parent; at; at = at.parent) found++;
+  return found;
 }
 
 export function keysOf(node: Node): RunKeys {

@@ -2,7 +2,7 @@
 // The server keeps nothing about the reader: every request holds a whole run.
 import { encode, type Link, type RunKeys } from "../link";
 import { Run } from "../run/run";
-import { type Data, type Message, type Trace, whole } from "../run/trace";
+import { type Data, inflate, type Message, type Sparse, stateOf, type Trace, whole } from "../run/trace";
 import { text } from "../run/values";
 import { recordText } from "../run/wording";
 import { type View, Viewer } from "../viewer-state";
@@ -56,19 +56,22 @@ export class Walk {
   readonly #past: Place[] = [];
   readonly #future: Place[] = [];
   #asked = 0;
+  #early: Early | null;
   #opened = false;
 
   constructor(
     readonly api: Api,
     public model: Model,
+    early: Early | null = null,
   ) {
+    this.#early = early;
     this.viewer = new Viewer(
       new Run({ ...EMPTY, target: model.target, parameters: model.parameters, lanes: model.lanes }),
       0,
     );
     this.viewer.walk = this;
     this.viewer.set({ upper: "next", lower: model.views ? "views" : "state" });
-    this.watches = this.#stored();
+    this.watches = storedWatches(model.target);
   }
 
   get run(): RunKeys {
@@ -96,7 +99,7 @@ export class Walk {
     await this.#try(async () => {
       const walked = await this.#ask(run, 0);
       this.gone = walked.gone ? `The run ends at step ${walked.valid}: ${walked.gone.reason}` : null;
-      const trace = whole(walked.trace);
+      const trace = inflate(walked.trace);
       const messages = new Map(trace.messages.map((m) => [m.id, m]));
       let at = this.tree(run.initial);
       for (const [i, key] of run.steps.slice(0, walked.valid).entries()) {
@@ -225,15 +228,6 @@ export class Walk {
     await this.#try(() => this.#refresh());
   }
 
-  #stored(): string[] {
-    try {
-      const stored: unknown = JSON.parse(localStorage.getItem(`plait watches ${this.model.target}`) ?? "[]");
-      return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
-    } catch {
-      return [];
-    }
-  }
-
   /** The model was saved: the run is kept as far as it still exists. */
   async reload(problem: Problem | null = null): Promise<void> {
     this.#answers.clear();
@@ -302,11 +296,15 @@ export class Walk {
   }
 
   #name(run: RunKeys): string {
-    return JSON.stringify([run, this.watches]);
+    return nameOf(run, this.watches);
   }
 
   async #ask(run: RunKeys, have: number): Promise<Walked> {
-    const walked = await this.api.post<Walked>("/api/walk", { run, watches: this.watches, compare: null, have });
+    const early = this.#early;
+    this.#early = null;
+    const body = { run, watches: this.watches, compare: null, have };
+    const asked = have === 0 && early?.name === this.#name(run);
+    const walked = await (asked ? early.answer : this.api.post<Walked>("/api/walk", body));
     if (!walked.gone) {
       this.#answers.set(this.#name(run), walked);
       if (this.#answers.size > KEPT) this.#answers.delete(this.#answers.keys().next().value as string);
@@ -338,6 +336,34 @@ export class Walk {
   }
 }
 
+/** An answer that was asked for before the model was known. */
+export interface Early {
+  name: string;
+  answer: Promise<Walked>;
+}
+
+/** Asks for the run of a link at once: the server can execute it while the page is made. */
+export function early(api: Api, link: Link | null): Early {
+  const run = link?.run ?? { initial: 0, steps: [] };
+  const watches = link ? storedWatches(link.target) : [];
+  const answer = api.post<Walked>("/api/walk", { run, watches, compare: null, have: 0 });
+  answer.catch(() => {}); // whoever waits for it gets the error
+  return { name: nameOf(run, watches), answer };
+}
+
+function nameOf(run: RunKeys, watches: string[]): string {
+  return JSON.stringify([run, watches]);
+}
+
+function storedWatches(target: string): string[] {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(`plait watches ${target}`) ?? "[]");
+    return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
 /** A step as one line of the tree: equal handlers differ in the messages that they take and in what they choose. */
 export function stepLabel(
   lane: string,
@@ -351,8 +377,8 @@ export function stepLabel(
 }
 
 /** The first events of a trace, and then those of another. Messages that only the removed events used are removed. */
-export function extended(trace: Trace, kept: number, more: Partial<Trace>): Trace {
-  const added = whole({ ...more, initial: trace.initial });
+export function extended(trace: Trace, kept: number, more: Sparse): Trace {
+  const added = inflate(more, stateOf(trace, kept));
   let { messages } = trace;
   const events = trace.events.slice(0, kept);
   if (kept < trace.events.length) {

@@ -117,9 +117,9 @@ function event(raw: Partial<Event>): Event {
   };
 }
 
-/** The trace of a report, with whole states. States share the parts that did not change. */
-export function inflate(raw: Sparse): Trace {
-  let state: Snapshot = { ...EMPTY, ...raw.initial };
+/** A trace with whole states. States share the parts that did not change. `before`: the state before its first event. */
+export function inflate(raw: Sparse, before: Partial<Snapshot> = raw.initial): Trace {
+  let state: Snapshot = { ...EMPTY, ...before };
   const events = raw.events.map((one) => {
     state = { ...state };
     for (const part of Object.keys(one.state) as (keyof Snapshot)[]) {

@@ -44,16 +44,33 @@ class Tracer(Path):
         """Of the processes."""
         self.lanes = [Lane(n, pid.role) for n, pid in zip(self.names, self.system.pids, strict=True)]
         self.lanes += [Lane(repr(shared), type(shared).__name__, shared=True) for shared in self.system.shared]
-        self._pending: list[list[tuple[int, int]]] = [[] for _ in self.names]
+        self.pending: list[tuple[tuple[int, int], ...]] = [()] * len(self.names)
         """Per process, (message id of the engine, instance id) in the order sent."""
         self._senders: dict[int, str] = {}
-        self._shown: tuple[Sequence[int], dict[str, dict[str, Data]]] | None = None
-        """The last state whose fields were asked for, and its fields."""
-        for index, inbox in enumerate(self._inboxes()):
+        self._touched: set[int] = set()
+        """Processes for which `pending` may be more than the engine has."""
+        self._fields_at: tuple[list[int], dict[str, dict[str, Data]]] | None = None
+        """The last local states whose fields were asked for, and their fields."""
+        self._inboxes = self._inboxes_at(self.state)
+        for index, inbox in enumerate(self._inboxes):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
+        self._ids = {name: [number for _, number in some] for name, some in zip(self.names, self.pending, strict=True)}
+        """For each process, the instances that are pending. Snapshots share it: it is replaced, never changed."""
         self.initial = self._snapshot()
         self.chosen = chosen(runner, next(number for state, number in runner.initial if state == self.visited[0]))
+
+    def resumed(
+        self, state: Sequence[int], messages: list[Sent], pending: Sequence[tuple[tuple[int, int], ...]], last: Snapshot
+    ) -> Tracer:
+        """A tracer at the end of a run that this tracer began: with its last state, messages and snapshot."""
+        found = object.__new__(Tracer)
+        found.__dict__ |= self.__dict__
+        found.state, found.visited, found.taken = state, [list(state)], []
+        found.messages, found.pending, found._touched = messages, list(pending), set()
+        found._inboxes, found._ids = self._inboxes_at(state), last.pending
+        found._fields_at = self.runner.engine.components(state)[0], last.fields
+        return found
 
     def trace(
         self,
@@ -145,27 +162,29 @@ class Tracer(Path):
         name, kind, fields = self.message(content, sender)
         number = len(self.messages)
         self.messages.append(Sent(number, kind, fields, name, self.names[index]))
-        self._pending[index].append((message, number))
+        self.pending[index] += ((message, number),)
+        self._touched.add(index)
         self._senders[message] = name
         return number
 
     def _take(self, transition: Transition, index: int, message: int) -> int:
         """The oldest pending instance of a message. It stays pending in a set, and when the network makes a copy."""
-        pending = self._pending[index]
+        pending = self.pending[index]
         found = next(entry for entry in pending if entry[0] == message)
         if transition.kind == "lose":
             found = self._lost(transition, index, message)
         if transition.kind != "duplicate" and (transition.kind != "step" or not self._is_set()):
-            pending.remove(found)
+            self.pending[index] = tuple(entry for entry in pending if entry != found)
+            self._touched.add(index)
         return found[1]
 
     def _lost(self, transition: Transition, index: int, message: int) -> tuple[int, int]:
         """One of several equal messages in a queue: the one whose loss gives the queue of the engine."""
         inbox = self.runner.engine.components(transition.state)[1][index]
         left = [m for m, _, _ in self.runner.engine.store.inbox(inbox)]
-        equal = [entry for entry in self._pending[index] if entry[0] == message]
+        equal = [entry for entry in self.pending[index] if entry[0] == message]
         for entry in equal:
-            rest = [m for m, number in self._pending[index] if number != entry[1]]
+            rest = [m for m, number in self.pending[index] if number != entry[1]]
             same_sender = [m for m in rest if self._senders[m] == self._senders[message]]
             if same_sender == [m for m in left if self._senders[m] == self._senders[message]]:
                 return entry
@@ -176,17 +195,22 @@ class Tracer(Path):
 
     def _settle(self) -> None:
         """Drop instances that the engine does not have: merged with an equal one, or sent to a crashed process."""
-        for index, inbox in enumerate(self._inboxes()):
-            there = [message for message, _, _ in self.runner.engine.store.inbox(inbox)]
+        before, self._inboxes = self._inboxes, self._inboxes_at(self.state)
+        touched = {i for i, (was, now) in enumerate(zip(before, self._inboxes, strict=True)) if was != now}
+        touched |= self._touched
+        for index in touched:
+            there = [message for message, _, _ in self.runner.engine.store.inbox(self._inboxes[index])]
             kept = []
-            for entry in self._pending[index]:
+            for entry in self.pending[index]:
                 if entry[0] in there:
                     there.remove(entry[0])
                     kept.append(entry)
-            self._pending[index] = kept
+            self.pending[index] = tuple(kept)
+        self._ids = self._ids | {self.names[index]: [number for _, number in self.pending[index]] for index in touched}
+        self._touched = set()
 
-    def _inboxes(self) -> list[int]:
-        return self.runner.engine.components(self.state)[1][: len(self.names)]
+    def _inboxes_at(self, state: Sequence[int]) -> list[int]:
+        return self.runner.engine.components(state)[1][: len(self.names)]
 
     def _fields(self, transition: Transition) -> dict[str, Data]:
         """The fields that a transition may change; those of other lanes with the name of the lane."""
@@ -197,13 +221,19 @@ class Tracer(Path):
         return named if own is None else found[own] | named
 
     def _all_fields(self) -> dict[str, dict[str, Data]]:
-        if self._shown is None or self._shown[0] is not self.state:
-            self._shown = self.state, state_fields(self.runner, self.state)
-        return self._shown[1]
+        locals_ = self.runner.engine.components(self.state)[0]
+        known = self._fields_at
+        if known is None or self.system.drift:
+            found = state_fields(self.runner, self.state)
+        elif known[0] == locals_:
+            found = known[1]
+        else:
+            found = _with_changes(self.runner, *known, locals_)
+        self._fields_at = locals_, found
+        return found
 
     def _snapshot(self) -> Snapshot:
-        pending = {name: [number for _, number in self._pending[i]] for i, name in enumerate(self.names)}
-        return snapshot(self.runner, self.state, pending, self._all_fields())
+        return snapshot(self.runner, self.state, self._ids, self._all_fields())
 
 
 def _with(state: Snapshot, views: dict[str, Picture]) -> Snapshot:
@@ -245,14 +275,15 @@ def snapshot(
     locals_, _, monitors, budgets = runner.engine.components(state)
     system, tabulation = runner.system, runner.tabulation
     names = runner.names
-    statuses = [tabulation.local_value(i, locals_[i])[0] for i in range(len(names))]
+    may_be_away = system.faults or system.spare
+    statuses = [tabulation.local_value(i, locals_[i])[0] for i in range(len(names))] if may_be_away else []
     return Snapshot(
         fields=state_fields(runner, state) if fields is None else fields,
         pending=pending,
         monitors={
             type(m).__name__: _monitor(tabulation.monitor_value(i, monitors[i])) for i, m in enumerate(system.monitors)
         },
-        status={name: s for name, s in zip(names, statuses, strict=True) if s != "up"},
+        status={name: s for name, s in zip(names, statuses, strict=False) if s != "up"},
         budgets=dict(zip(_budget_names(system), budgets, strict=True)),
     )
 
@@ -270,6 +301,23 @@ def state_fields(runner: Runner, state: Sequence[int]) -> dict[str, dict[str, Da
     found |= {repr(shared): {} for shared in system.shared}
     for index, cell in enumerate(system.cells, len(system.pids)):
         found[repr(cell.shared)][cell.name] = runner.data(index, locals_[index])[""]
+    return found
+
+
+def _with_changes(
+    runner: Runner, before: Sequence[int], fields: dict[str, dict[str, Data]], after: Sequence[int]
+) -> dict[str, dict[str, Data]]:
+    """The fields of processes and shared objects after a step, from those before it. What did not change is shared."""
+    found, processes = dict(fields), len(runner.names)
+    for index, (was, now) in enumerate(zip(before, after, strict=True)):
+        if was == now:
+            continue
+        if index < processes:
+            found[runner.names[index]] = runner.data(index, now)
+        else:
+            cell = runner.system.cells[index - processes]
+            name = repr(cell.shared)
+            found[name] = found[name] | {cell.name: runner.data(index, now)[""]}
     return found
 
 

@@ -68,10 +68,15 @@ def step_of(runner: Runner, transition: Transition) -> Step:
     return Step(lane(system, transition), label(system, transition), kind, consumed, choices)  # type: ignore[arg-type]
 
 
-def keyed(runner: Runner, state: Sequence[int]) -> dict[str, Transition]:
-    """The transitions out of a state by key. Those that look the same are numbered in the order of their fingerprints."""
+def keyed(runner: Runner, state: Sequence[int], place: str | None = None) -> dict[str, Transition]:
+    """The transitions out of a state by key; with a place (`handler@process`), only those of this handler.
+
+    Those that look the same are numbered in the order of their fingerprints.
+    """
     alike: dict[str, list[Transition]] = {}
     for transition in runner.engine.successors(state):
+        if place is not None and f"{label(runner.system, transition)}@{lane(runner.system, transition)}" != place:
+            continue
         alike.setdefault(step_key(step_of(runner, transition)), []).append(transition)
     found = {}
     for key, some in alike.items():
@@ -103,8 +108,11 @@ class Stop:
         self.number: int = 0 if before is None else before.number + 1
         """How many steps lead here."""
         self.messages: int = len(sent) if before is None else before.messages + len(sent)
-        self.pending = [list(some) for some in tracer._pending]
-        self.fingerprint = tracer.runner.engine.fingerprint(self.state)
+        self.pending = list(tracer.pending)
+        if self.transition is None or self.failed:
+            self.fingerprint = tracer.runner.engine.fingerprint(self.state)
+        else:
+            self.fingerprint = self.transition.fingerprint
         self.after: dict[str, Stop] = {}
         self.open: dict[str, object] = {}
         """What is known of properties of the run up to here, by name: what is open, or since when it is true."""
@@ -145,9 +153,9 @@ class Runs:
             if known is not None:
                 stop, tracer = known, None
                 continue
-            possible = {} if stop.failed else keyed(self.runner, stop.state)
-            transition = possible.get(key)
+            transition = None if stop.failed else keyed(self.runner, stop.state, _place(key)).get(key)
             if transition is None:
+                possible = {} if stop.failed else keyed(self.runner, stop.state)
                 return stop, Missing(number, _missing(self.runner.system, stop, key, possible))
             tracer = tracer or self.tracer(stop, root)
             stop = self._taken(stop, key, tracer, transition)
@@ -156,12 +164,9 @@ class Runs:
     def tracer(self, stop: Stop, root: Tracer | None = None) -> Tracer:
         """A tracer at the end of a run, which can go on."""
         root = root or self._root_of(stop)
-        tracer = object.__new__(Tracer)
-        tracer.__dict__ |= root.__dict__
-        tracer.state, tracer.visited, tracer.taken = stop.state, list(root.visited), []
-        tracer.messages = [message for one in stop.path() for message in one.sent]
-        tracer._pending = [list(some) for some in stop.pending]
-        return tracer
+        messages = [message for one in stop.path() for message in one.sent]
+        last = root.initial if stop.event is None else stop.event.state
+        return root.resumed(stop.state, messages, stop.pending, last)
 
     def trace(self, stop: Stop, *, drawn: bool = False) -> Trace:
         """A run as a Trace; with `drawn`, each state with what the views of the System draw."""
@@ -186,13 +191,18 @@ class Runs:
         return found
 
 
+def _place(key: str) -> str:
+    """The handler and the process of a key."""
+    return key.partition("~")[0].partition(":")[0]
+
+
 def _missing(system: System, stop: Stop, key: str, possible: dict[str, Transition]) -> str:
     """Why a state has no step with this key."""
-    place, _, _ = key.partition("~")[0].partition(":")
+    place = _place(key)
     name, _, lane_ = place.rpartition("@")
     if stop.failed:
         return "the step before it fails"
-    if any(one.partition("~")[0].partition(":")[0] == place for one in possible):
+    if any(_place(one) == place for one in possible):
         return f"{name} of {lane_} is possible, but with other messages or choices"
     lanes = {repr(pid): cls for pid, cls in zip(system.pids, system.classes, strict=True)}
     if lane_ in lanes and name in {handler.name for handler in lanes[lane_].__plait_handlers__}:
