@@ -51,6 +51,28 @@ def walked(runs: Runs, seed: int, most: int = 12) -> Run:
     return Run(0, tuple(keys))
 
 
+def first_keys(runs: Runs, run: Run) -> Run:
+    """The same run by the first of equal keys.
+
+    Steps that differ have keys that differ (`test_steps_that_differ_have_different_keys`). But two options of a choice may
+    be equal: then the model has two transitions with the same effects, and a saved run cannot say which one it took.
+    Both lead to the same state.
+    """
+    found = Run(run.initial)
+    for key in run.steps:
+        stop, _ = runs.at(found)
+        possible = keyed(runs.runner, stop.state)
+        same = [
+            other
+            for other, transition in possible.items()
+            if other.partition("~")[0] == key.partition("~")[0]
+            and transition.fingerprint == possible[key].fingerprint
+            and (transition.failure is None) == (possible[key].failure is None)
+        ]
+        found = Run(run.initial, (*found.steps, same[0]))
+    return found
+
+
 @FEW
 @given(systems(), st.integers(0, 9))
 def test_a_run_by_keys_is_a_run_of_the_model(system: System, seed: int) -> None:
@@ -62,8 +84,7 @@ def test_a_run_by_keys_is_a_run_of_the_model(system: System, seed: int) -> None:
         assert len(list(replay(system, trace))) == len(run.steps)
     others = Runs(Runner(flattened(system, system.properties)))
     again = run_of(others, trace)
-    # Two options of a choice may be equal: then two steps are the same in all.
-    assert [key.partition("~")[0] for key in again.steps] == [key.partition("~")[0] for key in run.steps]
+    assert again == first_keys(others, run)
     assert others.trace(others.at(again)[0]) == others.trace(others.at(run)[0]) == trace
     half = Run(0, run.steps[: len(run.steps) // 2])
     assert runs.trace(runs.at(half)[0]).events == trace.events[: len(half.steps)], "undo"

@@ -37,6 +37,18 @@ class Served:
         assert found, address
         self.port, self.secret = int(found[1]), found[2]
 
+    @property
+    def children(self) -> set[int]:
+        """The processes that have the model."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+
+    @property
+    def memory(self) -> int:
+        """The bytes that the server uses."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
@@ -107,10 +119,23 @@ class Served:
             connection.close()
 
 
+LIMITED = """
+import ast, contextlib, sys
+from plait.explore.server import serve
+limits = dict(zip(sys.argv[2::2], map(ast.literal_eval, sys.argv[3::2])))
+ready = lambda address: print("explore:", address, flush=True)
+with contextlib.suppress(KeyboardInterrupt):
+    serve(sys.argv[1], {}, host="127.0.0.1", port=0, ready=ready, **limits)
+"""
+
+
 @contextmanager
-def explored(*arguments: str, folder: Path | None = None) -> Iterator[Served]:
-    """`plait explore` with these arguments."""
+def explored(*arguments: str, folder: Path | None = None, **limits: float) -> Iterator[Served]:
+    """`plait explore` with these arguments; with limits, only the server, with a target."""
     command = [*PLAIT, "explore", *arguments, "--no-open"]
+    if limits:
+        command = [sys.executable, "-c", LIMITED, *arguments]
+        command += [word for name, value in limits.items() for word in (name, str(value))]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder) as process:
         assert process.stdout is not None
         yield Served(process, process.stdout.readline().strip())

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.support.patience import PATIENCE
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 AXE = Path(__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+expect.set_options(timeout=PATIENCE * 1000)
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
 
 
@@ -51,6 +54,7 @@ def tab(browser: Browser, *, allowed: tuple[str, ...] = (), **context: Any) -> I
     """A page in a fresh profile. It fails the test if the page logs an error, or asks any host but the allowed ones."""
     options: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, **context}
     profile = browser.new_context(**options)
+    profile.set_default_timeout(PATIENCE * 1000)
     page, noise = profile.new_page(), []
     page.on("console", lambda message: noise.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: noise.append(str(error)))

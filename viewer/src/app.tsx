@@ -112,7 +112,7 @@ function Banner({ walk }: { walk: Walk }): JSX.Element {
 
 export function App({ viewer }: { viewer: Viewer }): JSX.Element {
   const [, redraw] = useState({});
-  // At once: a key may come before the first paint.
+  // At once: a key, or the first answer, may come before the first paint.
   useLayoutEffect(() => viewer.subscribe(() => redraw({})), [viewer]);
   const printing = usePrinting();
   const { walk, view } = viewer;

@@ -5,6 +5,8 @@ import type { Fields } from "./run/trace";
 export interface RunKeys {
   initial: number;
   steps: string[];
+  /** For a run that repeats for ever, the number of steps before its loop. */
+  loop?: number;
 }
 
 export interface Link {
@@ -40,7 +42,11 @@ export function decode(fragment: string): Link | null {
     const { step, run, lanes, fields, notes } = link;
     const whole =
       Number.isInteger(step) &&
-      (run === undefined || (Number.isInteger(run.initial) && Array.isArray(run.steps) && run.steps.every(isText))) &&
+      (run === undefined ||
+        (Number.isInteger(run.initial) &&
+          Array.isArray(run.steps) &&
+          run.steps.every(isText) &&
+          (run.loop === undefined || Number.isInteger(run.loop)))) &&
       [lanes, fields].every((list) => list === undefined || (Array.isArray(list) && list.every(isText))) &&
       (notes === undefined || Object.values(notes).every(isText));
     return whole ? link : null;

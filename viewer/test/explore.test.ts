@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { events } from "../src/explore/api";
 import { merged } from "../src/explore/arrange";
+import { cycles, folded } from "../src/explore/fold";
 import { child, cut, depth, keysOf, root, rows, tip } from "../src/explore/tree";
 import { extended } from "../src/explore/walk";
 import { decode, encode, type Link } from "../src/link";
@@ -93,4 +94,64 @@ test("edges between the same nodes are one line", () => {
     edge(1, 2, "a, c", 5),
     edge(2, 1, "b", 1),
   ]);
+});
+
+const graphOf = (edges: [number, number][]) => ({
+  nodes: [...new Set(edges.flat())]
+    .sort((a, b) => a - b)
+    .map((id) => ({
+      id,
+      label: `n${id}`,
+      count: 10,
+      initial: id === 0,
+      terminal: Number(id === 5),
+      violating: 0,
+      run: { initial: 0, steps: Array.from({ length: id }, () => "s") },
+    })),
+  edges: edges.map(([from, to]) => ({ from, to, label: "a", count: 1 })),
+  complete: true,
+});
+
+// 0 → 1 ⇄ 2 ⇄ 3 → 4 → 5, and 4 leads to itself.
+const looped: [number, number][] = [
+  [0, 1],
+  [1, 2],
+  [2, 1],
+  [2, 3],
+  [3, 2],
+  [3, 4],
+  [4, 4],
+  [4, 5],
+];
+
+test("nodes that reach each other are a cycle", () => {
+  assert.deepEqual(
+    cycles(graphOf(looped)).map((part) => [...part].sort()),
+    [[1, 2, 3]],
+  );
+  const long = Array.from({ length: 5000 }, (_, i): [number, number] => [i, (i + 1) % 5000]);
+  assert.equal(cycles(graphOf(long))[0]?.length, 5000);
+});
+
+test("a folded cycle is one node with all states, and unfolds", () => {
+  const graph = folded(graphOf(looped), new Set());
+  assert.deepEqual(
+    graph.nodes.map(({ id, count }) => [id, count]),
+    [
+      [0, 10],
+      [4, 10],
+      [5, 10],
+      ["cycle 1", 30],
+    ],
+  );
+  assert.deepEqual(
+    graph.edges.map(({ from, to }) => [from, to]),
+    [
+      [0, "cycle 1"],
+      ["cycle 1", 4],
+      [4, 4],
+      [4, 5],
+    ],
+  );
+  assert.equal(folded(graphOf(looped), new Set([2])).nodes.length, 6);
 });

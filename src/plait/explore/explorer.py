@@ -18,7 +18,7 @@ import msgspec
 
 from plait.explore.process import Asked, Model, Process, Reply
 from plait.explore.requests import GraphBody, SearchBody, read
-from plait.explore.searches import MOST_RUNNING, PING, Search, Searches, event
+from plait.explore.searches import ALONE, MOST_RUNNING, PING, Search, Searches, event
 from plait.explore.worker import DONE
 from plait.model.loading.files import INTERVAL, Files
 
@@ -40,12 +40,12 @@ class RefusedError(Exception):
 class Explorer:
     """A model that is explored. `process` makes something to ask, for one question or for many."""
 
-    def __init__(self, process: Callable[[bool], Asked], files: Files | None = None) -> None:
+    def __init__(self, process: Callable[[bool], Asked], files: Files | None = None, *, alone: float = ALONE) -> None:
         self._process = process
         self.files = files
         """The files of the model, if it is loaded again when they are saved."""
         self.walker = process(False)
-        self.searches = Searches(lambda: process(True))
+        self.searches = Searches(lambda: process(True), alone)
         self.version = 0
         """How often the model was loaded again."""
         self._waiting = 0
@@ -133,7 +133,7 @@ class Explorer:
 
     async def events(self) -> AsyncIterator[bytes]:
         """Events when the model is saved."""
-        news: asyncio.Queue[bytes] = asyncio.Queue()
+        news: asyncio.Queue[bytes] = asyncio.Queue(1)
         self._news.add(news)
         try:
             yield b": hello\n\n"
@@ -157,6 +157,8 @@ class Explorer:
             if self.version:
                 news = event("error", msgspec.json.encode(error)) if error else event("reload", b"{}")
                 for queue in self._news:
+                    if queue.full():  # a page that does not read gets the last news only
+                        queue.get_nowait()
                     queue.put_nowait(news)
             while not files.saved():
                 await asyncio.sleep(INTERVAL)
@@ -168,13 +170,20 @@ class Explorer:
 
 
 @asynccontextmanager
-async def explored(target: str, parameters: Mapping[str, Any], *, parse: bool = True) -> AsyncIterator[Explorer]:
-    """Explore the model that a target names, in processes of its own."""
+async def explored(
+    target: str,
+    parameters: Mapping[str, Any],
+    *,
+    parse: bool = True,
+    memory: int | None = None,
+    alone: float = ALONE,
+) -> AsyncIterator[Explorer]:
+    """Explore the model that a target names, in processes of its own, each within the bytes of `memory`."""
     with tempfile.TemporaryDirectory(prefix="plait-") as folder:
         report = Path(folder) / "files"
         report.write_bytes(b"")
-        model, memory = Model(target, parameters, str(report), parse), memory_limit()
-        explorer = Explorer(lambda once: Process(model, memory, once=once), Files(target, report))
+        model, most = Model(target, parameters, str(report), parse), memory or memory_limit()
+        explorer = Explorer(lambda once: Process(model, most, once=once), Files(target, report), alone=alone)
         async with explorer.running():
             yield explorer
 

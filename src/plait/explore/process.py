@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from plait.explore.worker import DONE, HEAD, PROGRESS, REFUSED, Question, Start, error_body
+from plait.explore.worker import DONE, HEAD, PROGRESS, REFUSED, SLACK, Question, Start, error_body
 from plait.model.loading.loader import reader_module
 
 GRACE = 2.0
@@ -42,10 +43,10 @@ class Model(NamedTuple):
     parse: bool = True
     """Whether parameters are text, as on the command line, not values."""
 
-    def start(self, *, once: bool) -> Start:
+    def start(self, memory: int, *, once: bool) -> Start:
         """The first question to a process."""
         reader = reader_module(self.target)
-        return Start(self.target, dict(self.parameters), reader, self.report, str(Path.cwd()), once, self.parse)
+        return Start(self.target, dict(self.parameters), reader, self.report, str(Path.cwd()), memory, once, self.parse)
 
 
 class Asked(Protocol):
@@ -92,8 +93,20 @@ class Process:
                         with suppress(asyncio.CancelledError):
                             await answer
             except (OSError, asyncio.IncompleteReadError):
+                code: int | None = None
+                if self._process is not None:
+                    with suppress(TimeoutError):
+                        code = await asyncio.wait_for(self._process.wait(), GRACE)
                 self.end()
-                return refused("the process that has the model ended", "see the output of plait explore, and ask again")
+                return self._died(code)
+
+    def _died(self, code: int | None) -> Reply:
+        """What to say about a process that ended in the middle of a question."""
+        if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV):
+            name = signal.Signals(-code).name
+            hint = f"it may have needed more than {self.memory >> 20:,} MiB: see the output of plait explore"
+            return refused(f"the process that has the model was ended by {name}", hint)
+        return refused("the process that has the model ended", "see the output of plait explore, and ask again")
 
     def end(self) -> None:
         """End the process at once. The next question starts another one."""
@@ -111,7 +124,7 @@ class Process:
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        await self._send(self.model.start(once=self.once))
+        await self._send(self.model.start(self.memory, once=self.once))
 
     async def _send(self, content: object) -> None:
         assert self._process is not None
@@ -141,7 +154,7 @@ class Process:
             done, _ = await asyncio.wait({answer}, timeout=min(_LOOK, max(0.0, end - clock())))
             if done:
                 return answer.result()
-            if self._size() > 1.25 * self.memory:
+            if self._size() > SLACK * self.memory:
                 return refused(f"{name} needs more than {self.memory >> 20:,} MiB", "ask for less")
         return refused(f"{name} took longer than {seconds - GRACE:g} s", "ask for less")
 

@@ -32,6 +32,8 @@ class RunBody(msgspec.Struct, forbid_unknown_fields=True):
 
     initial: Number = 0
     steps: Steps = []
+    loop: Number | None = None
+    """For a run that repeats for ever, the number of steps before its loop."""
 
     def run(self) -> Run:
         """The run itself."""

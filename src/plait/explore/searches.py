@@ -93,8 +93,8 @@ class Search:
 class Searches:
     """All searches of an explorer. Each gets something of its own to ask."""
 
-    def __init__(self, process: Callable[[], Asked]) -> None:
-        self.process = process
+    def __init__(self, process: Callable[[], Asked], alone: float = ALONE) -> None:
+        self.process, self.alone = process, alone
         self.all: dict[str, Search] = {}
         self._numbers = itertools.count(1)
         self._watching: set[asyncio.Task[None]] = set()
@@ -124,12 +124,14 @@ class Searches:
 
     async def _watched(self, search: Search) -> None:
         """End a search that nobody listens to."""
-        alone = 0.0
+        clock = asyncio.get_running_loop().time
+        heard = clock()
         while search.done is None:
-            await asyncio.sleep(1.0)
-            alone = 0.0 if search.listeners else alone + 1.0
-            if alone >= ALONE:
-                await search.stop("nobody listened any more")
+            await asyncio.sleep(min(1.0, self.alone / 4))
+            if search.listeners:
+                heard = clock()
+            elif clock() - heard >= self.alone:
+                await search.stop("no page listened any more")
 
 
 def event(name: str, data: bytes) -> bytes:

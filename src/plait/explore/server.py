@@ -28,6 +28,7 @@ import msgspec
 from plait.explore.explorer import Explorer, RefusedError, explored
 from plait.explore.guard import Guard
 from plait.explore.process import Reply
+from plait.explore.searches import ALONE
 from plait.explore.worker import DONE, error_body
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.extras import needs
@@ -53,8 +54,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Pages:
     """The pages of a model that is explored."""
 
-    def __init__(self, target: str, parameters: Mapping[str, str]) -> None:
-        self.target, self.parameters = target, parameters
+    def __init__(
+        self, target: str, parameters: Mapping[str, str], *, memory: int | None = None, alone: float = ALONE
+    ) -> None:
+        self.target, self.parameters, self.memory, self.alone = target, parameters, memory, alone
         self.explorer: Explorer
         self._streams = 0
 
@@ -80,7 +83,7 @@ class Pages:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        async with explored(self.target, self.parameters) as self.explorer:
+        async with explored(self.target, self.parameters, memory=self.memory, alone=self.alone) as self.explorer:
             yield
 
     async def page(self, _request: Request) -> Response:
@@ -164,13 +167,19 @@ def serve(
     host: str,
     port: int,
     ready: Callable[[str], None],
+    memory: int | None = None,
+    alone: float = ALONE,
 ) -> None:
-    """Serve a model until Ctrl-C. `ready` gets the address of the page when the server accepts connections."""
+    """Serve a model until Ctrl-C. `ready` gets the address of the page when the server accepts connections.
+
+    `memory` bounds the bytes of each process that has the model; without it, half of the machine's memory does. A search
+    that no page listens to ends after `alone` seconds.
+    """
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     secret = secrets.token_urlsafe(24)
     name = f"[{host}]" if ":" in host else host
-    app = Guard(Pages(target, parameters).app(), secret=secret, host=host, port=port)
+    app = Guard(Pages(target, parameters, memory=memory, alone=alone).app(), secret=secret, host=host, port=port)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -202,6 +211,9 @@ def _listener(host: str, port: int) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A laptop that was closed never says goodbye: what it does not confirm in this time ends its connections.
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(ALONE * 1000))
         listener.bind(address)
     except OSError as error:
         raise UsageError(

@@ -17,9 +17,9 @@ from plait.check.walk.disabled import Disabled, DisabledHandlers
 from plait.check.walk.enabled import Enabled, enabled
 from plait.check.walk.expression import Expression
 from plait.check.walk.lines import Lines, executed_lines, lines_of
-from plait.check.walk.run import Missing, Run, Runs, Stop
+from plait.check.walk.run import Missing, Run, Runs, Stop, repeated
 from plait.explore.differences import Difference, differences
-from plait.explore.requests import WalkBody
+from plait.explore.requests import RunBody, WalkBody
 from plait.explore.statuses import PropertyStatus, statuses
 from plait.kernel.errors import PlaitError
 from plait.kernel.trace import Lane, Picture, Snapshot, Trace
@@ -135,7 +135,7 @@ class Walker:
     def walk(self, asked: WalkBody) -> Walked:
         """The last state of a run."""
         stop, gone = self.runs.at(asked.run.run())
-        whole = self.runs.trace(stop)
+        whole = self.runs.trace(stop, loop=repeated(stop, asked.run.loop))
         possible = enabled(self.runner, stop)
         last = stop.event.state if stop.event is not None else whole.initial
         return Walked(
@@ -153,9 +153,10 @@ class Walker:
             views=pictures(self.runner, [stop.state], _PICTURE_SECONDS)[0] if self.system.views else {},
         )
 
-    def trace(self, run: Run, *, drawn: bool = False) -> Trace:
+    def trace(self, asked: RunBody, *, drawn: bool = False) -> Trace:
         """A run, as far as the model has it; with `drawn`, with pictures."""
-        return self.runs.trace(self.runs.at(run)[0], drawn=drawn)
+        stop, _ = self.runs.at(asked.run())
+        return self.runs.trace(stop, loop=repeated(stop, asked.loop), drawn=drawn)
 
     def _watch(self, text_: str, stop: Stop) -> Watch:
         try:

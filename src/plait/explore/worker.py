@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -27,6 +28,8 @@ HEAD = struct.Struct(">HI")
 PROGRESS = 100
 DONE = 200
 BAD_REQUEST, NO_MODEL, REFUSED = 400, 409, 422
+SLACK = 1.25
+"""A search stops itself at its limit of memory. A process that uses this much more is ended."""
 
 
 class Start(msgspec.Struct):
@@ -39,6 +42,8 @@ class Start(msgspec.Struct):
     report: str
     """The file in which to report the files of the model."""
     folder: str
+    memory: int = 2**31
+    """Bytes that the process may use. More are refused by the system."""
     once: bool = False
     """For one question that may take long: the process also ends in the middle of it when stdin is closed."""
     parse: bool = True
@@ -120,7 +125,7 @@ class Answers:
             raise UsageError(
                 "a test loads its model from a file, and this model has none", hint="move the model to a file"
             )
-        return exported(self.walker.trace(asked.run.run(), drawn=asked.format != "pytest"), asked.format)
+        return exported(self.walker.trace(asked.run, drawn=asked.format != "pytest"), asked.format)
 
     def _coverage(self, question: Question) -> Any:
         from plait.check.options import Options
@@ -200,6 +205,7 @@ def main() -> None:
         return
     start = msgspec.json.decode(first, type=Start)
     os.chdir(start.folder)
+    _limit(start.memory)
     sys.dont_write_bytecode = True  # Python takes a compiled file of the same second and size for current
     from plait.model.loading.files import report_files
 
@@ -223,6 +229,14 @@ def main() -> None:
             break
         write(out, *answers.answer(msgspec.json.decode(asked, type=Question)))
         asked = None
+
+
+def _limit(memory: int) -> None:
+    """Make the system refuse more memory, so that a request cannot take the machine's before it is noticed."""
+    with suppress(ImportError, ValueError, OSError):  # not on all systems
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (int(SLACK * memory),) * 2)
 
 
 def _end_with(source: BinaryIO) -> None:

@@ -52,16 +52,26 @@ export function Diagram({ viewer, layout, printing }: Props): JSX.Element {
     return () => watch.disconnect();
   }, []);
 
-  // Follow the step: the pane scrolls, never the page.
-  useLayoutEffect(() => {
-    const at = pane.current;
-    if (!at) return;
+  /** Where the pane must be scrolled to, so that the step is visible. */
+  const followed = (scrolled: number, high: number): number => {
     const y = layout.y(view.step) * zoom;
     const half = (ROW / 2) * zoom;
     const top = y - half - HEAD * zoom - 6;
     const bottom = y + half + MARGIN;
-    if (top < at.scrollTop) at.scrollTop = Math.max(0, top - MARGIN / 2);
-    else if (bottom > at.scrollTop + at.clientHeight) at.scrollTop = bottom - at.clientHeight;
+    if (top < scrolled) return Math.max(0, top - MARGIN / 2);
+    return bottom > scrolled + high ? bottom - high : scrolled;
+  };
+  const last = useRef<unknown[]>([]);
+  const now = [view.step, layout, zoom, frame.high];
+  const moves = now.some((one, i) => one !== last.current[i]);
+
+  // Follow the step: the pane scrolls, never the page.
+  useLayoutEffect(() => {
+    last.current = now;
+    const at = pane.current;
+    if (!at) return;
+    const scrolled = followed(at.scrollTop, at.clientHeight);
+    if (scrolled !== at.scrollTop) at.scrollTop = scrolled;
     const lane = run.event(view.step)?.lane;
     const x = lane === undefined ? undefined : layout.x.get(lane);
     if (x !== undefined) {
@@ -70,15 +80,17 @@ export function Diagram({ viewer, layout, printing }: Props): JSX.Element {
       else if (x * zoom + reach > at.scrollLeft + at.clientWidth) at.scrollLeft = x * zoom + reach - at.clientWidth;
     }
     measure();
-  }, [view.step, layout, zoom, frame.high]);
+  }, now);
 
   const click = (event: MouseEvent): void => {
     const hit = (event.target as Element).closest<SVGElement>("[data-step], [data-to], [data-from]");
     if (hit) viewer.go(Number(hit.dataset.step ?? hit.dataset.to ?? hit.dataset.from));
   };
+  // What will be visible is drawn at once, not only after the pane was scrolled there.
+  const start = moves ? Math.floor(followed(frame.top, frame.high) / BLOCK) * BLOCK : frame.top;
   const part = printing
     ? { top: 0, bottom: layout.height }
-    : { top: (frame.top - BLOCK) / zoom, bottom: (frame.top + frame.high + 2 * BLOCK) / zoom };
+    : { top: (start - BLOCK) / zoom, bottom: (start + frame.high + 2 * BLOCK) / zoom };
   const labels = printing || zoom >= READABLE;
   const size = { width: layout.width * zoom, height: layout.height * zoom };
   return (

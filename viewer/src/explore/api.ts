@@ -93,8 +93,9 @@ export interface Graph {
     label: string;
     count: number;
     initial: boolean;
-    terminal: boolean;
-    violating: boolean;
+    /** How many of the states are terminal, and how many violate a property. */
+    terminal: number;
+    violating: number;
     run: RunKeys;
   }[];
   edges: { from: number | string; to: number | string; label: string; count: number }[];
@@ -128,6 +129,8 @@ export interface Done {
   status: string;
   text: string;
   run?: RunKeys | null;
+  /** For a run that repeats for ever, the number of steps before its loop. */
+  loop?: number | null;
   count?: number | null;
   statistics?: [string, string][];
 }

@@ -5,11 +5,12 @@ import { drawn, type Point, tip } from "../diagram/routing";
 import { visible } from "../run/values";
 import { shorten } from "../run/wording";
 import type { Graph } from "./api";
+import type { Folded } from "./fold";
 
 export interface Placed {
   width: number;
   height: number;
-  nodes: (Graph["nodes"][number] & { x: number; y: number; width: number; height: number; lines: string[] })[];
+  nodes: (Folded & { x: number; y: number; width: number; height: number; lines: string[] })[];
   edges: { label: string; count: number; path: string; tip: string; text: { x: number; y: number } | null }[];
 }
 
@@ -42,7 +43,7 @@ export function merged(edges: Graph["edges"]): Graph["edges"] {
   return [...found.values()];
 }
 
-export async function arrange(raw: Graph, worker: () => Promise<Worker>): Promise<Placed> {
+export async function arrange(raw: Graph & { nodes: Folded[] }, worker: () => Promise<Worker>): Promise<Placed> {
   const graph = { ...raw, edges: merged(raw.edges) };
   if (!elk) {
     const made = await worker();

@@ -10,7 +10,7 @@ import { keysOf } from "./tree";
 import type { Finding, Walk } from "./walk";
 
 const KINDS = {
-  check: "Check all properties",
+  check: "Check properties",
   find: "Find a state where …",
   can: "Can a process still …",
   ways: "How many different ways lead here",
@@ -20,6 +20,7 @@ export function Find({ viewer, walk }: { viewer: Viewer; walk: Walk }): JSX.Elem
   const [kind, setKind] = useState<Search["kind"]>("check");
   const [here, setHere] = useState(false);
   const [expression, setExpression] = useState("");
+  const [property, setProperty] = useState("");
   const lanes = viewer.run.trace.lanes;
   const [lane, setLane] = useState(lanes[0]?.name ?? "");
   const role = lanes.find((one) => one.name === lane)?.role;
@@ -31,6 +32,10 @@ export function Find({ viewer, walk }: { viewer: Viewer; walk: Walk }): JSX.Elem
     const where = kind === "ways" ? "" : here ? `, from step ${viewer.view.step}` : ", from the start";
     const search: Search = { from: here || kind === "ways" ? keysOf(walk.node) : null, kind };
     let title = KINDS[kind];
+    if (kind === "check") {
+      if (property) search.options = { properties: [property] };
+      title = property ? `Check ${property}` : "Check all properties";
+    }
     if (kind === "find") {
       search.expression = expression.trim();
       title = `A state where ${search.expression}`;
@@ -60,6 +65,19 @@ export function Find({ viewer, walk }: { viewer: Viewer; walk: Walk }): JSX.Elem
             </label>
           ))}
         </fieldset>
+        {kind === "check" && walk.model.properties.length > 1 && (
+          <label>
+            Property{" "}
+            <select value={property} onChange={(event) => setProperty(event.currentTarget.value)}>
+              <option value="">all properties</option>
+              {walk.model.properties.map(({ name }) => (
+                <option value={name} key={name}>
+                  {visible(name)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         {kind === "find" && (
           <label>
             A Python expression over the view s
@@ -116,7 +134,8 @@ function Found({ walk, finding }: { walk: Walk; finding: Finding }): JSX.Element
   const { done, progress, title } = finding;
   const states = progress.states === undefined ? "" : plural(progress.states, "state");
   const seconds = progress.seconds === undefined ? "" : `${progress.seconds.toFixed(1)} s`;
-  const run = done?.run;
+  const loop = done?.loop ?? undefined;
+  const run = done?.run && { ...done.run, ...(loop === undefined ? {} : { loop }) };
   return (
     <li class={done ? `done ${done.status.replace(/ /g, "-")}` : "running"}>
       <b>{visible(title)}</b>
@@ -130,7 +149,7 @@ function Found({ walk, finding }: { walk: Walk; finding: Finding }): JSX.Element
       <span class="buttons">
         {run && (
           <button type="button" onClick={() => void walk.open(run)}>
-            {`Open the run (${plural(run.steps.length, "step")})`}
+            {`Open the run (${plural(run.steps.length, "step")}${loop === undefined ? "" : `, of which ${run.steps.length - loop} repeat`})`}
           </button>
         )}
         {!done && (

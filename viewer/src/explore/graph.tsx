@@ -1,15 +1,18 @@
 // The state graph, collapsed by a projection to chosen fields, processes or an expression. A worker lays it out.
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { visible } from "../run/values";
 import { plural, shorten } from "../run/wording";
 import type { Graph as Data } from "./api";
 import { arrange, type Placed } from "./arrange";
+import { cycles, folded } from "./fold";
 import type { Walk } from "./walk";
 
 const MOST = 400;
 /** A graph is made smaller to fit, but not smaller than this. */
 const LEAST = 0.6;
+
+const MARKS = ["initial", "terminal", "violating"] as const;
 
 type By = "fields" | "lanes" | "expression" | "states";
 
@@ -73,10 +76,21 @@ function Projection({ walk, ask }: { walk: Walk; ask: (projection: Record<string
   );
 }
 
-function Picture({ walk, placed, wide }: { walk: Walk; placed: Placed; wide: number }): JSX.Element {
+interface PictureProps {
+  walk: Walk;
+  placed: Placed;
+  wide: number;
+  unfold: (members: (number | string)[]) => void;
+}
+
+function Picture({ walk, placed, wide, unfold }: PictureProps): JSX.Element {
   const { width, height, nodes, edges } = placed;
   const zoom = walk.viewer.view.zoom ?? Math.min(1, Math.max(LEAST, wide / width));
   const open = (node: Placed["nodes"][number]): void => {
+    if (node.members) {
+      unfold(node.members);
+      return;
+    }
     walk.viewer.set({ page: "diagram" });
     void walk.open(node.run);
   };
@@ -109,7 +123,7 @@ function Picture({ walk, placed, wide }: { walk: Walk; placed: Placed; wide: num
       ))}
       {nodes.map((node) => (
         <g
-          class={`node${node.initial ? " initial" : ""}${node.terminal ? " terminal" : ""}${node.violating ? " violating" : ""}`}
+          class={["node", ...MARKS.filter((mark) => node[mark]), ...(node.members ? ["folded"] : [])].join(" ")}
           role="button"
           tabIndex={0}
           onClick={() => open(node)}
@@ -119,12 +133,9 @@ function Picture({ walk, placed, wide }: { walk: Walk; placed: Placed; wide: num
           <title>
             {[
               visible(node.label),
-              node.initial && "initial",
-              node.terminal && "terminal",
-              node.violating && "violating",
-            ]
-              .filter(Boolean)
-              .join(", ")}
+              ...MARKS.filter((mark) => node[mark]),
+              ...(node.members ? ["folded: a click unfolds it"] : []),
+            ].join(", ")}
           </title>
           <rect x={node.x} y={node.y} width={node.width} height={node.height} rx="6" />
           {node.terminal && (
@@ -144,6 +155,8 @@ function Picture({ walk, placed, wide }: { walk: Walk; placed: Placed; wide: num
 export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
   const [placed, setPlaced] = useState<Placed | null>(null);
   const [found, setFound] = useState<Data | null>(null);
+  const [fold, setFold] = useState(false);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number | string>>(new Set());
   const [said, setSaid] = useState("Choose what a node is, then Draw. A small space can be drawn whole.");
   const alive = useRef(true);
   const scroll = useRef<HTMLElement>(null);
@@ -161,22 +174,40 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
     },
     [],
   );
+  /** What was asked for last: an answer or a drawing that comes later than the next question is dropped. */
+  const turn = useRef(0);
+  const attempt = async (act: (current: () => boolean) => Promise<void>): Promise<void> => {
+    const own = ++turn.current;
+    const current = (): boolean => alive.current && turn.current === own;
+    try {
+      await act(current);
+    } catch (error) {
+      if (current()) setSaid(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const draw = async (graph: Data, how: boolean, open: ReadonlySet<number | string>): Promise<void> => {
+    setFold(how);
+    setUnfolded(open);
+    await attempt(async (current) => {
+      setSaid("drawing …");
+      const drawn = await arrange(how ? folded(graph, open) : graph, () => walk.api.worker());
+      if (!current()) return;
+      setPlaced(drawn);
+      setSaid("");
+    });
+  };
   const ask = async (projection: Record<string, unknown>): Promise<void> => {
     setSaid("searching …");
     setPlaced(null);
-    try {
+    setFound(null);
+    await attempt(async (current) => {
       const graph = await walk.api.post<Data>("/api/graph", { from: null, projection, most: MOST });
-      if (!alive.current) return;
+      if (!current()) return;
       setFound(graph);
-      setSaid("drawing …");
-      const drawn = await arrange(graph, () => walk.api.worker());
-      if (!alive.current) return;
-      setPlaced(drawn);
-      setSaid("");
-    } catch (error) {
-      setSaid(error instanceof Error ? error.message : String(error));
-    }
+      await draw(graph, fold, new Set());
+    });
   };
+  const loops = useMemo(() => (found ? cycles(found) : []), [found]);
   const states = found?.states ?? found?.nodes.reduce((sum, node) => sum + node.count, 0) ?? 0;
   return (
     <section class="graph-page" aria-label="state graph">
@@ -185,16 +216,36 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
         {said}
         {placed &&
           found &&
-          `${plural(found.nodes.length, "node")} and ${plural(found.edges.length, "edge")} for ${plural(states, "state")}. `}
+          `${plural(placed.nodes.length, "node")} and ${plural(placed.edges.length, "edge")} for ${plural(states, "state")}. `}
         {found && !found.complete && "The picture is not complete: choose fewer fields. "}
         {found?.note}
       </p>
+      {found && loops.length > 0 && (
+        <p class="fold">
+          <label>
+            <input
+              type="checkbox"
+              checked={fold}
+              onChange={(event) => void draw(found, event.currentTarget.checked, new Set())}
+            />
+            {` Fold ${plural(loops.length, "cycle")}`}
+          </label>
+        </p>
+      )}
       {placed && (
         <>
           <section class="graph-scroll" tabIndex={0} aria-label="drawing" ref={scroll}>
-            <Picture walk={walk} placed={placed} wide={wide} />
+            <Picture
+              walk={walk}
+              placed={placed}
+              wide={wide}
+              unfold={(members) => found && void draw(found, true, new Set([...unfolded, ...members]))}
+            />
           </section>
-          <p class="legend">Thick: initial. Double frame: terminal. Red: violates a property. A click walks there.</p>
+          <p class="legend">
+            Thick: initial. Double frame: terminal. Red: violates a property. Dashed: a folded cycle, which a click
+            unfolds. A click on another node walks there.
+          </p>
         </>
       )}
     </section>

@@ -79,6 +79,7 @@ export function Properties({ walk }: { walk: Walk }): JSX.Element {
           spellcheck={false}
           value={expression}
           onInput={(event) => setExpression(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
         />
         <button type="submit">Watch</button>
       </form>

@@ -8,6 +8,8 @@ export interface Node {
   parent: Node | null;
   children: Node[];
   note?: string | undefined;
+  /** The run up to here repeats for ever: the number of steps before its loop. */
+  loop?: number | undefined;
   /** The child that was visited last: where `on` leads. */
   next: Node | null;
 }
@@ -31,7 +33,11 @@ export function depth(node: Node): number {
 
 export function keysOf(node: Node): RunKeys {
   const [first, ...steps] = path(node);
-  return { initial: Number(first?.key), steps: steps.map((step) => step.key) };
+  return {
+    initial: Number(first?.key),
+    steps: steps.map((step) => step.key),
+    ...(node.loop === undefined ? {} : { loop: node.loop }),
+  };
 }
 
 /** The child with this key. A new one is added. */

@@ -117,6 +117,7 @@ export class Walk {
             : key,
         );
       }
+      if (!walked.gone) at.loop = trace.loop ?? undefined;
       this.#remember();
       this.tip = at;
       const here = Math.min(step, trace.events.length);
@@ -132,12 +133,14 @@ export class Walk {
       const from = this.node;
       const at = depth(from);
       const known = from.children.some((one) => one.key === enabled.key);
-      const run = { ...keysOf(from), steps: [...keysOf(from).steps, enabled.key] };
+      const { initial, steps } = keysOf(from);
+      const run = { initial, steps: [...steps, enabled.key] };
       const walked = await this.#ask(run, at);
       if (walked.gone) throw new Refused(0, { message: `this step is not possible: ${walked.gone.reason}` });
       this.#remember();
       const to = child(from, enabled.key, stepLabel(enabled.lane, enabled.label, enabled.consumed, enabled.choices));
       const trace = extended(this.viewer.run.trace, at, walked.trace);
+      to.loop = trace.loop ?? undefined;
       this.tip = to;
       this.answer = walked;
       this.gone = null;
@@ -392,6 +395,7 @@ export function extended(trace: Trace, kept: number, more: Sparse): Trace {
   const present = new Set(messages.map((m) => m.id));
   return {
     ...trace,
+    loop: added.loop,
     events: [...events, ...added.events],
     messages: [...messages, ...added.messages.filter((m) => !present.has(m.id))],
   };

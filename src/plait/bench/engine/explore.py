@@ -1,6 +1,6 @@
 """How fast `plait explore` answers: a step of Raft, a long run of many processes, a million states as a small graph.
 
-The server is the real one, started as a command and asked over HTTP.
+The server is the real one, started as a command and asked over HTTP, and then by its page (`explore_page.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from plait import Message, Process, System, init, on
+from plait.bench.engine import explore_page
 from plait.bench.engine.common import median
 from plait.bench.engine.startup import PLAIT
-from plait.bench.errors import DifferenceError, SkippedError
+from plait.bench.errors import DifferenceError, MissingError, SkippedError
 from plait.bench.options import Options
 from plait.bench.table import Cell, Column, Table
 
 STEP_SECONDS, RUN_SECONDS, GRAPH_SECONDS = 0.05, 1.0, 10.0
 STATES = 1_000_000
 NODES, STEPS = 30, 2_000
+RING = f"{__name__}:ring"
 
 
 class Token(Message):
@@ -60,7 +62,7 @@ def ring(nodes: int = NODES) -> System:
 def measure(options: Options) -> Table:
     """Measure the answers of servers."""
     table = Table(
-        "explore", "plait explore: how fast the server answers", [Column("median"), Column("worst")], "question"
+        "explore", "plait explore: how fast the server and its page answer", [Column("median"), Column("worst")], "question"
     )  # fmt: skip
     with table.measuring():
         if not PLAIT.exists():
@@ -68,13 +70,37 @@ def measure(options: Options) -> Table:
         options.tell("a step of Raft")
         _add(table, "a step of Raft with 5 servers", _steps(), STEP_SECONDS)
         options.tell(f"a run of {STEPS:,} steps")
-        opened, taken = _long(200 if options.quick else STEPS)
+        run, opened, taken = _long(200 if options.quick else STEPS)
         _add(table, f"a run of {STEPS:,} steps with {NODES} processes, executed and sent", opened, RUN_SECONDS)
         _add(table, "one more step of this run", taken, STEP_SECONDS)
         options.tell(f"a graph of {STATES:,} states")
         seconds = _graph(STATES // 100 if options.quick else STATES)
         _add(table, f"{STATES:,} states of Paxos, collapsed by the promises of the acceptors", seconds, GRAPH_SECONDS)
+        options.tell("the page in Chromium")
+        try:
+            _page(table, options, run)
+        except MissingError as error:
+            table.missing[f"the page was not measured: {error} is not installed"] = error.hint
     return table
+
+
+def _page(table: Table, options: Options, run: list[str]) -> None:
+    """The same in a browser."""
+    times = 2 if options.quick else 10
+    opened, keys = [], dict[str, list[float]]()
+    with explore_page.chromium() as browser:
+        for number in range(1 if options.quick else 5):
+            with _served(RING) as server:  # a server that has not executed the run
+                link = explore_page.linked(server.address, run, RING)
+                with browser.opened(link, len(run)) as (page, seconds):
+                    opened.append(seconds)
+                    if number == 0:
+                        keys = explore_page.keys(page, times)
+        _add(table, f"page: open a run of {STEPS:,} steps with {NODES} processes", opened, RUN_SECONDS)
+        for name, seconds_of in keys.items():
+            _add(table, f"page: the key {name} in this run", seconds_of, STEP_SECONDS)
+        with _served("raft", "-p", "servers=5") as server, browser.opened(server.address, 0) as (page, _):
+            _add(table, "page: a step of Raft with 5 servers", explore_page.walked(page, 3 * times), STEP_SECONDS)
 
 
 def _add(table: Table, what: str, seconds: list[float], target: float) -> None:
@@ -97,7 +123,7 @@ class _Server:
         found = re.search(r"http://([\d.]+:\d+)/\?secret=(\S+)", address)
         if found is None:
             raise DifferenceError(f"plait explore printed {address!r}, not its address")
-        self.place, self.secret = found[1], found[2]
+        self.address, self.place, self.secret = found[0], found[1], found[2]
 
     def ask(self, path: str, body: object) -> tuple[Any, float]:
         """The answer, and the seconds that it took."""
@@ -142,23 +168,23 @@ def _steps() -> list[float]:
             run.append(walked["enabled"][-1]["key"])
 
 
-def _long(steps: int) -> tuple[list[float], list[float]]:
-    """The whole run at once, in a server that has not executed it, and each of some further steps."""
-    with _served(f"{__name__}:ring") as server:
+def _long(steps: int) -> tuple[list[str], list[float], list[float]]:
+    """A run. Its seconds at once, in a server that has not executed it, and those of some further steps."""
+    with _served(RING) as server:
         run: list[str] = []
         while len(run) < steps:
             walked, _ = server.walk(run, have=len(run))
             run.append(walked["enabled"][0]["key"])
-    with _served(f"{__name__}:ring") as server:
+    with _served(RING) as server:
         walked, first = server.walk(run)
         if walked["valid"] != len(run):
             raise DifferenceError(f"the run has {walked['valid']} steps, not {len(run)}")
-        later = []
+        later, longer = [], list(run)
         for _ in range(20):
-            run.append(walked["enabled"][0]["key"])
-            walked, seconds = server.walk(run, have=len(run) - 1)
+            longer.append(walked["enabled"][0]["key"])
+            walked, seconds = server.walk(longer, have=len(longer) - 1)
             later.append(seconds)
-    return [first], later
+    return run, [first], later
 
 
 def _graph(states: int) -> list[float]:

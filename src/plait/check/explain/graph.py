@@ -162,7 +162,7 @@ class _Builder:
         return Edge(
             source=source,
             target=target,
-            lane=lane(self.system, t),
+            lane=lane(self.runner, t),
             kind=t.kind,  # type: ignore[arg-type]
             label=label(self.system, t),
             consumed=[self._message(t.process, *entry) for entry in t.consumed],

@@ -151,7 +151,7 @@ class Tracer(Path):
 
     def lane(self, transition: Transition) -> str:
         """The lane of an event: the process, or time for a tick of all processes."""
-        return lane(self.system, transition)
+        return lane(self.runner, transition)
 
     def message(self, content: bytes, sender: int) -> tuple[str, str, dict[str, Data]]:
         """A message as data: its sender, type and fields."""
@@ -260,9 +260,9 @@ def label(system: System, transition: Transition) -> str:
     return transition.kind
 
 
-def lane(system: System, transition: Transition) -> str:
+def lane(runner: Runner, transition: Transition) -> str:
     """The lane of an event: the process, or time for a tick of all processes."""
-    return TIME if transition.kind == "tick" and not system.drift else repr(system.pids[transition.process])
+    return TIME if transition.kind == "tick" and not runner.system.drift else runner.names[transition.process]
 
 
 def snapshot(

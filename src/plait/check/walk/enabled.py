@@ -51,7 +51,7 @@ def enabled(runner: Runner, stop: Stop) -> list[Enabled]:
     return [
         Enabled(
             key=key,
-            lane=lane(runner.system, transition),
+            lane=lane(runner, transition),
             label=label(runner.system, transition),
             kind=transition.kind,  # type: ignore[arg-type]
             consumed=list(_consumed(runner, stop, transition)),
@@ -90,7 +90,7 @@ def _changed(
     """The fields that differ afterwards; those of other lanes with the name of the lane."""
     if transition.failure is not None:
         return {}
-    own = lane(runner.system, transition)
+    own = lane(runner, transition)
     found = {}
     for name, fields in state_fields(runner, transition.state).items():
         if fields is before[name]:

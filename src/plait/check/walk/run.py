@@ -62,10 +62,10 @@ def step_of(runner: Runner, transition: Transition) -> Step:
     for _, sender, content in transition.consumed:
         data: dict[str, Data] = to_data(decode(content))
         fields = {name: value for name, value in data.items() if name != "#type"}
-        consumed.append((repr(system.pids[sender]), data["#type"], fields))
+        consumed.append((runner.names[sender], data["#type"], fields))
     choices = [to_data(decode(choice)) for choice in transition.choices]
     kind = transition.kind
-    return Step(lane(system, transition), label(system, transition), kind, consumed, choices)  # type: ignore[arg-type]
+    return Step(lane(runner, transition), label(system, transition), kind, consumed, choices)  # type: ignore[arg-type]
 
 
 def keyed(runner: Runner, state: Sequence[int], place: str | None = None) -> dict[str, Transition]:
@@ -75,7 +75,7 @@ def keyed(runner: Runner, state: Sequence[int], place: str | None = None) -> dic
     """
     alike: dict[str, list[Transition]] = {}
     for transition in runner.engine.successors(state):
-        if place is not None and f"{label(runner.system, transition)}@{lane(runner.system, transition)}" != place:
+        if place is not None and f"{label(runner.system, transition)}@{lane(runner, transition)}" != place:
             continue
         alike.setdefault(step_key(step_of(runner, transition)), []).append(transition)
     found = {}
@@ -168,11 +168,12 @@ class Runs:
         last = root.initial if stop.event is None else stop.event.state
         return root.resumed(stop.state, messages, stop.pending, last)
 
-    def trace(self, stop: Stop, *, drawn: bool = False) -> Trace:
+    def trace(self, stop: Stop, *, loop: int | None = None, drawn: bool = False) -> Trace:
         """A run as a Trace; with `drawn`, each state with what the views of the System draw."""
         tracer, path = self.tracer(stop), stop.path()
         tracer.visited = [list(one.state) for one in path]
-        return tracer.trace([one.event for one in path if one.event is not None], None, drawn=drawn)
+        events = [one.event for one in path if one.event is not None]
+        return tracer.trace(events, None, loop=loop, drawn=drawn)
 
     def _root_of(self, stop: Stop) -> Tracer:
         first = stop.path()[0]
@@ -189,6 +190,17 @@ class Runs:
         found = stop.after[key] = Stop(stop, key, tracer, event, tracer.messages[stop.messages :])
         self._kept += 1
         return found
+
+
+def repeated(stop: Stop, wanted: int | None = None) -> int | None:
+    """The number of steps before the loop of a run; None if its last state is no earlier state of the run.
+
+    Several states of the run may be the last one. Then the loop is the one that is wanted, or else the shortest one.
+    """
+    if stop.failed:
+        return None
+    found = [one.number for one in stop.path()[:-1] if one.fingerprint == stop.fingerprint]
+    return wanted if wanted in found else max(found, default=None)
 
 
 def _place(key: str) -> str:

@@ -20,7 +20,7 @@ from plait.check.walk.projection import Chosen, Collapsed, collapsed
 from plait.check.walk.run import Run, Runs, keyed, keys_of, run_of
 from plait.kernel.errors import TraceError, UsageError
 from plait.kernel.verdict import Verdict
-from plait.model.properties import ASSERTIONS, NO_EXCEPTIONS
+from plait.model.properties import ASSERTIONS, NO_EXCEPTIONS, Property
 from plait.model.system import System, with_properties
 
 Told = Callable[[Counters], object] | None
@@ -47,7 +47,8 @@ def checked(system: System, start: Run | None, options: Options, told: Callable[
         run = None if verdict.trace is None else run_of(runs, verdict.trace)
         loop = None if verdict.trace is None else verdict.trace.loop
         return Answer(verdict.status, _verdict_text(verdict), run, loop, statistics=_statistics(verdict.statistics))
-    judged = [p for p in system.properties if p.kind in ("always", "final")]
+    wanted = _wanted(system, options.properties)
+    judged = [p for p in wanted if p.kind in ("always", "final")]
     runner, here = _begun(system, flattened(with_properties(system, judged), judged), start)
     counters = None if told is None else lambda c: told(Progress.of(options.search, c))
     report = runner.engine.search(options.completed(), progress=counters)
@@ -63,8 +64,8 @@ def checked(system: System, start: Run | None, options: Options, told: Callable[
             path += [failing] if failing else []
         said = f"{name} is violated after {_more(path)}"
         return Answer("violated", said, _continued(runner, start, here, path), statistics=_statistics(report.counters))
-    others = len(system.properties) - len(judged)
-    left = f" ({others} properties about whole runs or examples are checked from the start only)" if others else ""
+    others = [p.name for p in wanted if p not in judged]
+    left = f" (only a check from the start decides {', '.join(others)})" if others else ""
     return _ended(report, "holds", f"no state from here on violates a property{left}")
 
 
@@ -129,6 +130,17 @@ def graph(
     judged = [p for p in system.properties if p.kind in ("always", "final")]
     runner, _ = _begun(system, flattened(with_properties(system, judged), judged), start)
     return collapsed(runner, chosen, options.completed(), most, before=start, progress=told)
+
+
+def _wanted(system: System, names: Sequence[str] | None) -> list[Property]:
+    """The properties with these names; without names, all of them."""
+    if names is None:
+        return list(system.properties)
+    known = {prop.name: prop for prop in system.properties}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"the model has no property {name!r}", hint=f"it has: {', '.join(known)}")
+    return [known[name] for name in names]
 
 
 def _begun(system: System, flat: System, start: Run | None, *, begin: bool = True) -> tuple[Runner, Sequence[int]]:
