@@ -57,6 +57,7 @@ export class Walk {
   readonly #future: Place[] = [];
   #asked = 0;
   #early: Early | null;
+  #turn: Promise<void> = Promise.resolve();
   #opened = false;
 
   constructor(
@@ -151,9 +152,16 @@ export class Walk {
   }
 
   takeNumber(number: number): void {
-    const enabled = this.answer?.enabled[number - 1];
-    if (enabled) void this.take(enabled);
-    else this.viewer.set({ said: `there is no enabled step ${number}` });
+    this.#after(async () => {
+      const enabled = this.answer?.enabled[number - 1];
+      if (enabled) await this.take(enabled);
+      else this.viewer.set({ said: `there is no enabled step ${number}` });
+    });
+  }
+
+  /** Keys may come faster than answers: an act begins when the act before it is done. */
+  #after(act: () => Promise<void>): void {
+    this.#turn = this.#turn.then(act);
   }
 
   jump(node: Node): void {
@@ -168,18 +176,18 @@ export class Walk {
   }
 
   undo(): void {
-    this.#travel(this.#past, this.#future, "nothing to undo");
+    this.#after(() => this.#travel(this.#past, this.#future, "nothing to undo"));
   }
 
   redo(): void {
-    this.#travel(this.#future, this.#past, "nothing to redo");
+    this.#after(() => this.#travel(this.#future, this.#past, "nothing to redo"));
   }
 
   get can(): { undo: boolean; redo: boolean } {
     return { undo: this.#past.length > 0, redo: this.#future.length > 0 };
   }
 
-  #travel(from: Place[], to: Place[], otherwise: string): void {
+  async #travel(from: Place[], to: Place[], otherwise: string): Promise<void> {
     const place = from.pop();
     if (!place) {
       this.viewer.set({ said: otherwise });
@@ -187,13 +195,13 @@ export class Walk {
     }
     const here = { tip: this.tip, step: this.viewer.view.step };
     const future = [...this.#future];
-    void this.open(keysOf(place.tip), place.step).then(() => {
-      // Opening remembers where it came from. Undo keeps its own account.
-      this.#past.pop();
-      this.#future.splice(0, this.#future.length, ...future);
-      to.push(here);
-      this.viewer.set({});
-    });
+    const count = this.#past.length;
+    await this.open(keysOf(place.tip), place.step);
+    // Opening remembers where it came from. Undo keeps its own account.
+    this.#past.length = count;
+    this.#future.splice(0, this.#future.length, ...future);
+    to.push(here);
+    this.viewer.set({});
   }
 
   #remember(): void {
@@ -208,8 +216,13 @@ export class Walk {
   /** The reader moved along the run: enabled steps, properties and source are those of another state. */
   moved(): void {
     this.answer = this.#answers.get(this.#name(keysOf(this.node))) ?? null;
+    const asked = ++this.#asked;
     if (this.answer) this.viewer.set({});
-    else void this.#try(() => this.#refresh());
+    else
+      this.#after(async () => {
+        // Only the state at which the reader stops is asked for.
+        if (asked === this.#asked) await this.#try(() => this.#refresh());
+      });
   }
 
   noted(step: number, note: string | undefined): void {
