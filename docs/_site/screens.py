@@ -42,7 +42,7 @@ def saved(page: Page, name: str) -> None:
 
 
 def pictures(browser: Browser, address: str) -> None:
-    """The main screens: a walk, a projected graph in the dark, a phone."""
+    """The main screens: a walk, a projected graph in the dark, a phone, a lasso."""
     page = opened(browser, address, **LAPTOP)
     page.keyboard.press("ArrowLeft")
     page.get_by_role("tab", name="Next").click()

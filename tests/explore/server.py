@@ -106,8 +106,8 @@ class Served:
 
         def events() -> Iterator[tuple[str, Any]]:
             name = ""
-            while True:
-                line = response.readline().decode().rstrip("\n")
+            while raw := response.readline():
+                line = raw.decode().rstrip("\n")
                 if line.startswith("event: "):
                     name = line.removeprefix("event: ")
                 elif line.startswith("data: "):
@@ -139,7 +139,8 @@ def explored(*arguments: str, folder: Path | None = None, **limits: float) -> It
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder) as process:
         assert process.stdout is not None
         yield Served(process, process.stdout.readline().strip())
-        process.send_signal(signal.SIGINT)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()

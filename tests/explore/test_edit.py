@@ -60,3 +60,17 @@ def test_a_search_ends_when_the_model_is_saved(tmp_path: Path) -> None:
             model.write_text(endless + "\n")
             found = next((data for name, data in events if name == "done"), None)
     assert found == {"status": "stopped", "text": "the model was saved"}
+
+
+def test_a_model_file_that_is_deleted_and_comes_back(tmp_path: Path) -> None:
+    model = tmp_path / "model.py"
+    model.write_text(MODEL.replace("from limits import LIMIT", "LIMIT = 5"))
+    content = model.read_text()
+    with explored("model.py", folder=tmp_path) as served, served.listening("/api/events") as events:
+        assert served.walk("up@Counter0")["valid"] == 1
+        model.unlink()
+        name, error = next(events)
+        assert (name, error["message"]) == ("error", "there is no file model.py")
+        model.write_text(content)
+        assert next(events) == ("reload", {})
+        assert served.walk("up@Counter0")["valid"] == 1

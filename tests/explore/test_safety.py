@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plait.explore import guard
-from tests.explore.server import Served, explored
-from tests.support.patience import PATIENCE, until
+from tests.explore.server import PLAIT, Served, explored
+from tests.support.patience import PATIENCE, started, until
 
 MODEL = """
 import time
@@ -265,11 +267,53 @@ def test_too_many_searches_are_refused(served: Served) -> None:
         assert large.ask("POST", "/api/search", {"kind": "check", "from": None}).status == 200
 
 
+def test_ctrl_c_ends_streams_and_searches_without_a_word(tmp_path: Path) -> None:
+    """Pages still listen, and a search runs. `explored` asserts exit code 0 and no traceback."""
+    with explored("raft", "-p", "servers=5") as large:
+        number = large.post("/api/search", {"kind": "check", "from": None})["id"]
+        with large.listening("/api/events"), large.listening(f"/api/search/{number}/events") as events:
+            assert next(events)[0] == "progress"
+            children = large.children
+            large.process.send_signal(signal.SIGINT)
+            assert large.process.wait(PATIENCE) == 0
+            assert dict(events)["done"] == {"status": "stopped", "text": "plait explore ended"}
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "no process is left")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["--port", "{port}"], "127.0.0.1:{port} cannot be used: Address already in use", "choose another --port"),
+        (["--port", "70000"], "--port 70000 is not a port", "give a number from 0 to 65535"),
+        (["--host", "no.such.host.invalid"], "no.such.host.invalid is no address of this machine", "another --host"),
+    ],
+)
+def test_an_address_that_cannot_be_used(served: Served, arguments: list[str], message: str, hint: str) -> None:
+    command = [*PLAIT, "explore", "ping_pong", "--no-open", *(word.format(port=served.port) for word in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"error: {message.format(port=served.port)}" in done.stderr
+    assert hint in done.stderr.partition("hint:")[2]
+
+
+def test_a_machine_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER", "/nonexistent/browser")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with started([*PLAIT, "explore", "ping_pong"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("explore: http://127.0.0.1:")
+        assert "no browser was found: open the address yourself\n" in iter(process.stderr.readline, "")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+
+
 @pytest.mark.slow
 def test_a_handler_that_does_not_end_is_ended(tmp_path: Path) -> None:
     """The answer says so within the limit, and the next request is answered."""
     (tmp_path / "model.py").write_text(MODEL.replace("while True", "while self.n >= 0"))
-    with explored("model.py", folder=tmp_path) as served:
+    with explored("model.py", folder=tmp_path, seconds=2.0) as served:
         answer = served.ask("POST", "/api/walk", {"run": {"steps": []}})
         assert answer.status == 422
         assert "longer than" in answer.json["error"]["message"]

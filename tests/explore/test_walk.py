@@ -243,3 +243,84 @@ def test_an_exported_test_passes_and_an_exported_trace_replays(paxos: Served, tm
     assert done.returncode == 0, done.stderr
     plain = paxos.ask("POST", "/api/export", {**body, "format": "json"}).json
     assert [event["lane"] for event in plain["events"]] == [key.partition("@")[2].partition(":")[0] for key in run]
+
+
+ODD = """
+from plait import Message, Process, System, action, always, on
+
+class Größe(Message):
+    wert: str
+
+class Zähler(Process):
+    ß: str = "<img src=x onerror=alert(1)>"
+    ключ: int = 0
+
+    @action(when=lambda self: self.ключ < 2)
+    def 上げる(self):
+        self.ключ += 1
+        self.send(self.ids(Zähler)[0], Größe("</script><svg/onload=alert(2)>"))
+
+    @on(Größe)
+    def nimm(self, m):
+        raise ValueError("<i>kaputt</i>")
+
+@always
+def teilbar(s):
+    return 1 / (s[Zähler][0].ключ - 2) < 10
+
+model = System([Zähler()], properties=[teilbar])
+"""
+
+
+def test_names_and_values_of_any_kind(tmp_path: Path) -> None:
+    """Names are not ASCII, values look like HTML, a handler and a property raise exceptions."""
+    (tmp_path / "odd.py").write_text(ODD, encoding="utf-8")
+    with explored("odd.py", folder=tmp_path) as served:
+        first = served.walk()
+        assert [step["key"] for step in first["enabled"]] == ["上げる@Zähler0"]
+        assert first["state"]["fields"]["Zähler0"]["ß"] == "<img src=x onerror=alert(1)>"
+        (fails,) = [step for step in served.walk("上げる@Zähler0")["enabled"] if step["label"] == "nimm"]
+        assert "ValueError: <i>kaputt</i>" in fails["note"]
+        failed = served.walk("上げる@Zähler0", fails["key"])
+        assert {p["name"]: p["status"] for p in failed["properties"]}["no_exceptions"] == "violated"
+        raised = served.walk("上げる@Zähler0", "上げる@Zähler0")["properties"]
+        assert [(p["status"], "ZeroDivisionError" in p["detail"]) for p in raised] == [("violated", True)]
+        assert served.post("/api/graph", {})["nodes"]
+        assert served.get("/api/coverage")["files"]
+
+
+def test_a_model_without_steps(tmp_path: Path) -> None:
+    (tmp_path / "still.py").write_text(
+        "from plait import Process, System\nclass Alone(Process):\n    n: int = 0\nmodel = System([Alone()])\n"
+    )
+    with explored("still.py", folder=tmp_path) as served:
+        walked = served.walk()
+        assert (walked["enabled"], walked["terminal"], walked["trace"]["loop"]) == ([], True, None)
+        assert [one["reasons"][0]["text"] for one in walked["disabled"]] == ["it has no handlers"]
+        assert len(served.post("/api/graph", {})["nodes"]) == 1
+
+
+def test_a_run_that_comes_back_has_a_loop(tmp_path: Path) -> None:
+    """A switch that is turned on and off: after two steps, the run is where it began; a longer loop can be wanted."""
+    (tmp_path / "switch.py").write_text(
+        """
+from plait import Process, System, action
+
+class Switch(Process):
+    on: bool = False
+
+    @action
+    def turn(self):
+        self.on = not self.on
+
+model = System([Switch()])
+"""
+    )
+    with explored("switch.py", folder=tmp_path) as served:
+        turn = "turn@Switch0"
+        assert [served.walk(*[turn] * n)["trace"]["loop"] for n in range(5)] == [None, None, 0, 1, 2]
+        for wanted, loop in [(0, 0), (2, 2), (1, 2), (99, 2)]:
+            body = {"run": {"steps": [turn] * 4, "loop": wanted}}
+            assert served.post("/api/walk", body)["trace"]["loop"] == loop
+        itf = served.ask("POST", "/api/export", {"run": {"steps": [turn] * 2}, "format": "itf"}).json
+        assert itf["loop"] == 0

@@ -53,7 +53,8 @@ def explore(
         if not no_open:
             import webbrowser
 
-            webbrowser.open(address)
+            if not webbrowser.open(address):
+                note("no browser was found: open the address yourself")
 
     with suppress(KeyboardInterrupt):  # this is how the command ends
         serve(target, given, host=host, port=port, ready=ready)

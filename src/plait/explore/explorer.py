@@ -40,8 +40,15 @@ class RefusedError(Exception):
 class Explorer:
     """A model that is explored. `process` makes something to ask, for one question or for many."""
 
-    def __init__(self, process: Callable[[bool], Asked], files: Files | None = None, *, alone: float = ALONE) -> None:
-        self._process = process
+    def __init__(
+        self,
+        process: Callable[[bool], Asked],
+        files: Files | None = None,
+        *,
+        seconds: float = WALK,
+        alone: float = ALONE,
+    ) -> None:
+        self._process, self.seconds = process, seconds
         self.files = files
         """The files of the model, if it is loaded again when they are saved."""
         self.walker = process(False)
@@ -79,7 +86,7 @@ class Explorer:
     async def ask(self, name: str, body: Any) -> Reply:
         """Ask about a run."""
         with self._in_line():
-            return await self.walker.ask(name, body, seconds=WALK)
+            return await self.walker.ask(name, body, seconds=self.seconds)
 
     # -- searches
 
@@ -139,9 +146,12 @@ class Explorer:
             yield b": hello\n\n"
             while True:
                 try:
-                    yield await asyncio.wait_for(news.get(), PING)
+                    said = await asyncio.wait_for(news.get(), PING)
                 except TimeoutError:
-                    yield b": ping\n\n"
+                    said = b": ping\n\n"
+                if not said:
+                    return
+                yield said
         finally:
             self._news.discard(news)
 
@@ -150,16 +160,12 @@ class Explorer:
         while True:
             files.begin()
             # It asks the process itself: requests that wait must not keep the model from being loaded.
-            reply = await self.walker.ask("model", None, seconds=WALK)
+            reply = await self.walker.ask("model", None, seconds=self.seconds)
             error = msgspec.json.decode(reply.body).get("error")
             self._known = reply if reply.status == DONE else None
             files.end(complete=error is None)
             if self.version:
-                news = event("error", msgspec.json.encode(error)) if error else event("reload", b"{}")
-                for queue in self._news:
-                    if queue.full():  # a page that does not read gets the last news only
-                        queue.get_nowait()
-                    queue.put_nowait(news)
+                self._tell(event("error", msgspec.json.encode(error)) if error else event("reload", b"{}"))
             while not files.saved():
                 await asyncio.sleep(INTERVAL)
             await asyncio.to_thread(files.settle)
@@ -167,6 +173,17 @@ class Explorer:
             self._known = None
             self.walker.end()
             await self.searches.stop_all("the model was saved")
+
+    def _tell(self, news: bytes) -> None:
+        for queue in self._news:
+            if queue.full():  # a page that does not read gets the last news only
+                queue.get_nowait()
+            queue.put_nowait(news)
+
+    async def close(self) -> None:
+        """End all streams."""
+        self._tell(b"")
+        await self.searches.stop_all("plait explore ended")
 
 
 @asynccontextmanager
@@ -176,6 +193,7 @@ async def explored(
     *,
     parse: bool = True,
     memory: int | None = None,
+    seconds: float = WALK,
     alone: float = ALONE,
 ) -> AsyncIterator[Explorer]:
     """Explore the model that a target names, in processes of its own, each within the bytes of `memory`."""
@@ -183,7 +201,8 @@ async def explored(
         report = Path(folder) / "files"
         report.write_bytes(b"")
         model, most = Model(target, parameters, str(report), parse), memory or memory_limit()
-        explorer = Explorer(lambda once: Process(model, most, once=once), Files(target, report), alone=alone)
+        files = Files(target, report)
+        explorer = Explorer(lambda once: Process(model, most, once=once), files, seconds=seconds, alone=alone)
         async with explorer.running():
             yield explorer
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import logging
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -25,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from plait.explore.explorer import Explorer, RefusedError, explored
+from plait.explore.explorer import WALK, Explorer, RefusedError, explored
 from plait.explore.guard import Guard
 from plait.explore.process import Reply
 from plait.explore.searches import ALONE
@@ -55,9 +56,16 @@ class Pages:
     """The pages of a model that is explored."""
 
     def __init__(
-        self, target: str, parameters: Mapping[str, str], *, memory: int | None = None, alone: float = ALONE
+        self,
+        target: str,
+        parameters: Mapping[str, str],
+        *,
+        memory: int | None = None,
+        seconds: float = WALK,
+        alone: float = ALONE,
     ) -> None:
-        self.target, self.parameters, self.memory, self.alone = target, parameters, memory, alone
+        self.target, self.parameters = target, parameters
+        self.memory, self.seconds, self.alone = memory, seconds, alone
         self.explorer: Explorer
         self._streams = 0
 
@@ -83,7 +91,9 @@ class Pages:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        async with explored(self.target, self.parameters, memory=self.memory, alone=self.alone) as self.explorer:
+        async with explored(
+            self.target, self.parameters, memory=self.memory, seconds=self.seconds, alone=self.alone
+        ) as self.explorer:
             yield
 
     async def page(self, _request: Request) -> Response:
@@ -168,18 +178,20 @@ def serve(
     port: int,
     ready: Callable[[str], None],
     memory: int | None = None,
+    seconds: float = WALK,
     alone: float = ALONE,
 ) -> None:
     """Serve a model until Ctrl-C. `ready` gets the address of the page when the server accepts connections.
 
-    `memory` bounds the bytes of each process that has the model; without it, half of the machine's memory does. A search
-    that no page listens to ends after `alone` seconds.
+    `memory` bounds the bytes of each process that has the model; without it, half of the machine's memory does. `seconds`
+    bounds the time of an answer about a run. A search that no page listens to ends after `alone` seconds.
     """
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     secret = secrets.token_urlsafe(24)
     name = f"[{host}]" if ":" in host else host
-    app = Guard(Pages(target, parameters, memory=memory, alone=alone).app(), secret=secret, host=host, port=port)
+    pages = Pages(target, parameters, memory=memory, seconds=seconds, alone=alone)
+    app = Guard(pages.app(), secret=secret, host=host, port=port)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -191,6 +203,7 @@ def serve(
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_reading)
     shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
 
     async def run() -> None:
@@ -199,9 +212,18 @@ def serve(
             await asyncio.sleep(0.01)
         if server.started:
             ready(f"http://{shown}:{port}/?secret={secret}")
+        while not server.should_exit and not serving.done():
+            await asyncio.sleep(0.1)
+        await pages.explorer.close()
         await serving
 
     asyncio.run(run())
+
+
+def _is_worth_reading(record: logging.LogRecord) -> bool:
+    """Whether a message of uvicorn says more than that requests were ended with the server."""
+    cancelled = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cancelled and "graceful shutdown" not in record.getMessage()
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -215,6 +237,11 @@ def _listener(host: str, port: int) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(ALONE * 1000))
         listener.bind(address)
+    except socket.gaierror as error:
+        raise UsageError(
+            f"{host} is no address of this machine: {error.strerror or error}",
+            hint="choose another --host, or leave it out",
+        ) from None
     except OSError as error:
         raise UsageError(
             f"{host}:{port} cannot be used: {error.strerror or error}", hint="choose another --port, or leave it out"

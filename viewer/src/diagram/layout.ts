@@ -110,7 +110,7 @@ export class Layout {
     const { trace } = run;
     this.lanes = trace.lanes.map((lane) => lane.name).filter((name) => !hidden.has(name));
     const longest = Math.max(6, ...this.lanes.map((name) => shorten(visible(name), 18).length));
-    this.spacing = Math.max(104, longest * 7.2 + 26);
+    this.spacing = Math.max(104, longest * 7.7 + 32);
     this.left = 30 + 8 * String(run.last).length + (trace.loop !== null ? 26 : 0);
     this.x = new Map(this.lanes.map((name, i) => [name, this.left + this.spacing * (i + 0.5)]));
     this.rows = [...(steps ?? Array.from({ length: run.last + 1 }, (_, i) => i))].filter((step) => this.#visible(step));

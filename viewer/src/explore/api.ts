@@ -107,6 +107,7 @@ export interface Graph {
 export interface Coverage {
   over: string;
   files: {
+    handler: string;
     file: string;
     first: number;
     lines: string[];

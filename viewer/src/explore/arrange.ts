@@ -11,7 +11,13 @@ export interface Placed {
   width: number;
   height: number;
   nodes: (Folded & { x: number; y: number; width: number; height: number; lines: string[] })[];
-  edges: { label: string; count: number; path: string; tip: string; text: { x: number; y: number } | null }[];
+  edges: {
+    label: string;
+    count: number;
+    path: string;
+    tip: string;
+    text: { x: number; y: number; said: string } | null;
+  }[];
 }
 
 let elk: { layout: (graph: ElkNode) => Promise<ElkNode> } | undefined;
@@ -43,6 +49,12 @@ export function merged(edges: Graph["edges"]): Graph["edges"] {
   return [...found.values()];
 }
 
+/** What is written at a line. Many handlers stay in a node, so their names have no room there. */
+function edgeText({ from, to, label }: Graph["edges"][number]): string {
+  const names = label.split(", ");
+  return from === to && names.length > 1 ? `${names.length} handlers` : shorten(visible(label), 28);
+}
+
 export async function arrange(raw: Graph & { nodes: Folded[] }, worker: () => Promise<Worker>): Promise<Placed> {
   const graph = { ...raw, edges: merged(raw.edges) };
   if (!elk) {
@@ -72,9 +84,7 @@ export async function arrange(raw: Graph & { nodes: Folded[] }, worker: () => Pr
       sources: [String(edge.from)],
       targets: [String(edge.to)],
       labels:
-        labelled && edge.label
-          ? [{ text: edge.label, width: Math.min(170, textWidth(edge.label, 10)), height: 12 }]
-          : [],
+        labelled && edge.label ? [{ text: edgeText(edge), width: textWidth(edgeText(edge), 10), height: 12 }] : [],
     })),
   });
   return {
@@ -99,7 +109,7 @@ export async function arrange(raw: Graph & { nodes: Folded[] }, worker: () => Pr
         count,
         path: drawn({ kind: "path", points }),
         tip: tip(points.at(-1) as Point, points.at(-2) as Point),
-        text: label ? { x: label.x ?? 0, y: (label.y ?? 0) + 10 } : null,
+        text: label ? { x: label.x ?? 0, y: (label.y ?? 0) + 10, said: label.text ?? "" } : null,
       };
     }),
   };

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { visible } from "../run/values";
-import { plural, shorten } from "../run/wording";
+import { plural } from "../run/wording";
 import type { Graph as Data } from "./api";
 import { arrange, type Placed } from "./arrange";
 import { cycles, folded } from "./fold";
@@ -10,7 +10,7 @@ import type { Walk } from "./walk";
 
 const MOST = 400;
 /** A graph is made smaller to fit, but not smaller than this. */
-const LEAST = 0.6;
+const LEAST = 0.85;
 
 const MARKS = ["initial", "terminal", "violating"] as const;
 
@@ -116,7 +116,7 @@ function Picture({ walk, placed, wide, unfold }: PictureProps): JSX.Element {
           <path class="tip" d={edge.tip} />
           {edge.text && (
             <text x={edge.text.x} y={edge.text.y}>
-              {shorten(visible(edge.label), 28)}
+              {edge.text.said}
             </text>
           )}
         </g>
@@ -150,6 +150,20 @@ function Picture({ walk, placed, wide, unfold }: PictureProps): JSX.Element {
       ))}
     </svg>
   );
+}
+
+/** What the marks mean that are in the picture. */
+function legend({ nodes }: Placed): string {
+  const has = (mark: keyof Placed["nodes"][number]): boolean => nodes.some((node) => node[mark]);
+  return [
+    has("initial") && "Thick: initial.",
+    has("terminal") && "Double frame: terminal.",
+    has("violating") && "Red: violates a property.",
+    has("members") && "Dashed: a folded cycle. A click unfolds it.",
+    nodes.some((node) => !node.members) && "A click on a node walks there.",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
@@ -242,10 +256,7 @@ export function GraphPage({ walk }: { walk: Walk }): JSX.Element {
               unfold={(members) => found && void draw(found, true, new Set([...unfolded, ...members]))}
             />
           </section>
-          <p class="legend">
-            Thick: initial. Double frame: terminal. Red: violates a property. Dashed: a folded cycle, which a click
-            unfolds. A click on another node walks there.
-          </p>
+          <p class="legend">{legend(placed)}</p>
         </>
       )}
     </section>

@@ -28,6 +28,12 @@ function Line({ number, code, kind, note, label }: LineProps): JSX.Element {
   );
 }
 
+/** Source without the indentation that all its lines have. */
+function dedented(lines: string[]): string[] {
+  const least = Math.min(...lines.filter((line) => line.trim()).map((line) => line.search(/\S/)));
+  return lines.map((line) => line.slice(Number.isFinite(least) ? least : 0));
+}
+
 export function Source({ walk }: { walk: Walk }): JSX.Element {
   const found = walk.answer?.source ?? [];
   if (!found.length)
@@ -45,7 +51,7 @@ export function Source({ walk }: { walk: Walk }): JSX.Element {
           </h3>
           <table>
             <tbody>
-              {lines.map((code, i) => {
+              {dedented(lines).map((code, i) => {
                 const number = first + i;
                 const ran = executed.includes(number);
                 return (
@@ -89,14 +95,14 @@ export function Coverage({ walk }: { walk: Walk }): JSX.Element {
           </div>
         ))}
       </dl>
-      {found.files.map(({ file, first, lines, hits, missed }) => (
+      {found.files.map(({ handler, file, first, lines, hits, missed }) => (
         <section key={file + first}>
           <h3>
-            <span class="file">{visible(`${file}:${first}`)}</span>
+            {visible(handler)} <span class="file">{visible(`${file}:${first}`)}</span>
           </h3>
           <table>
             <tbody>
-              {lines.map((code, i) => {
+              {dedented(lines).map((code, i) => {
                 const number = first + i;
                 const count = hits[number];
                 const never = count === 0;

@@ -14,6 +14,9 @@ from plait.kernel.trace import TIME, Event, Lane, Picture, Raised, Sent, Snapsho
 from plait.kernel.values import Data, exact, to_data
 from plait.model.system import System
 
+Components = tuple[list[int], list[int], list[int], list[int]]
+"""Of a state: ids of local states, inboxes and monitors, and budgets."""
+
 
 class Path:
     """A run from an initial state: its states and transitions so far."""
@@ -51,7 +54,9 @@ class Tracer(Path):
         """Processes for which `pending` may be more than the engine has."""
         self._fields_at: tuple[list[int], dict[str, dict[str, Data]]] | None = None
         """The last local states whose fields were asked for, and their fields."""
-        self._inboxes = self._inboxes_at(self.state)
+        self._components: tuple[Sequence[int], Components] | None = None
+        """The last state whose components were asked for, and these."""
+        self._inboxes = self._parts()[1][: len(self.names)]
         for index, inbox in enumerate(self._inboxes):
             for message, sender, content in runner.engine.store.inbox(inbox):
                 self._arrive(index, message, sender, content)
@@ -68,8 +73,8 @@ class Tracer(Path):
         found.__dict__ |= self.__dict__
         found.state, found.visited, found.taken = state, [list(state)], []
         found.messages, found.pending, found._touched = messages, list(pending), set()
-        found._inboxes, found._ids = self._inboxes_at(state), last.pending
-        found._fields_at = self.runner.engine.components(state)[0], last.fields
+        found._inboxes, found._ids = found._parts()[1][: len(self.names)], last.pending
+        found._fields_at = found._parts()[0], last.fields
         return found
 
     def trace(
@@ -195,7 +200,7 @@ class Tracer(Path):
 
     def _settle(self) -> None:
         """Drop instances that the engine does not have: merged with an equal one, or sent to a crashed process."""
-        before, self._inboxes = self._inboxes, self._inboxes_at(self.state)
+        before, self._inboxes = self._inboxes, self._parts()[1][: len(self.names)]
         touched = {i for i, (was, now) in enumerate(zip(before, self._inboxes, strict=True)) if was != now}
         touched |= self._touched
         for index in touched:
@@ -209,19 +214,24 @@ class Tracer(Path):
         self._ids = self._ids | {self.names[index]: [number for _, number in self.pending[index]] for index in touched}
         self._touched = set()
 
-    def _inboxes_at(self, state: Sequence[int]) -> list[int]:
-        return self.runner.engine.components(state)[1][: len(self.names)]
+    def _parts(self) -> Components:
+        """The components of the state."""
+        if self._components is None or self._components[0] is not self.state:
+            self._components = self.state, self.runner.engine.components(self.state)
+        return self._components[1]
 
     def _fields(self, transition: Transition) -> dict[str, Data]:
         """The fields that a transition may change; those of other lanes with the name of the lane."""
         found = self._all_fields()
         own = None if self.lane(transition) == TIME else self.names[transition.process]
+        if own is not None and not self.system.shared:
+            return found[own]
         others = found if own is None else map(repr, self.runner.system.shared)
         named = {f"{name}.{field}": value for name in others for field, value in found[name].items()}
         return named if own is None else found[own] | named
 
     def _all_fields(self) -> dict[str, dict[str, Data]]:
-        locals_ = self.runner.engine.components(self.state)[0]
+        locals_ = self._parts()[0]
         known = self._fields_at
         if known is None or self.system.drift:
             found = state_fields(self.runner, self.state)
@@ -233,7 +243,7 @@ class Tracer(Path):
         return found
 
     def _snapshot(self) -> Snapshot:
-        return snapshot(self.runner, self.state, self._ids, self._all_fields())
+        return snapshot(self.runner, self.state, self._ids, self._all_fields(), self._parts())
 
 
 def _with(state: Snapshot, views: dict[str, Picture]) -> Snapshot:
@@ -270,9 +280,10 @@ def snapshot(
     state: Sequence[int],
     pending: dict[str, list[int]],
     fields: dict[str, dict[str, Data]] | None = None,
+    components: Components | None = None,
 ) -> Snapshot:
-    """A state as data. The caller gives the ids of the pending messages, and the fields if it knows them."""
-    locals_, _, monitors, budgets = runner.engine.components(state)
+    """A state as data. The caller gives the ids of the pending messages; fields and components if it knows them."""
+    locals_, _, monitors, budgets = components or runner.engine.components(state)
     system, tabulation = runner.system, runner.tabulation
     names = runner.names
     may_be_away = system.faults or system.spare

@@ -365,10 +365,9 @@ class Tabulation(Evaluation, Asymmetry):
         branches, outcomes, largest = Branches(), [], 0
         own = self.model_codec.without_cells(index, local)
         while True:
-            process = self.model_codec.process(index, local)
+            noting: type[Process] = cls if notes is None else watched(cls)  # type: ignore[arg-type]
+            process = self.model_codec.process(index, local, cls=noting)
             if notes is not None:
-                noting: type[Process] = watched(cls)  # type: ignore[arg-type]
-                process = self.model_codec.process(index, local, cls=noting)
                 notes.append(set())
                 object.__getattribute__(process, "__dict__")["_reads"] = notes[-1]
             run = StepRun(self.system, where, branches, self.model_codec.encode)
