@@ -78,3 +78,9 @@ def ended(finding: Locator, text: str) -> None:
     """Wait for the end of a search, with this text."""
     expect(finding).to_have_class(re.compile("done"))
     expect(finding).to_contain_text(text)
+
+
+def closed(page: Page) -> None:
+    """Close the dialog."""
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from plait.report.itf import load_trace
-from tests.explore.pages import address, at, origin, page, paxos, take
+from tests.explore.pages import address, at, closed, origin, page, paxos, take
 from tests.explore.server import explored
 from tests.support.browser import browser, tab
 from tests.support.patience import PATIENCE, until
@@ -46,6 +46,7 @@ def noted(page: Page, text: str) -> None:
     page.keyboard.press("m")
     page.keyboard.type(text)
     page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_link_restores_the_run_and_its_notes(page: Page, browser: Browser, paxos: str) -> None:
@@ -56,7 +57,7 @@ def test_a_link_restores_the_run_and_its_notes(page: Page, browser: Browser, pax
     page.keyboard.press("Escape")
     page.keyboard.press("l")
     page.get_by_role("dialog").get_by_label("Learner0").uncheck()
-    page.keyboard.press("Escape")
+    closed(page)
     page.keyboard.press("x")
     link = page.get_by_role("dialog").get_by_role("textbox").input_value()
     with tab(browser, allowed=(origin(paxos),)) as other:

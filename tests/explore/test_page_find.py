@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from plait import check
 from plait.model.loading.loader import load
-from tests.explore.pages import address, at, ended, found, last_step, origin, page, paxos, take
+from tests.explore.pages import address, at, closed, ended, found, last_step, origin, page, paxos, take
 from tests.explore.server import explored
 from tests.oracle.explorer import explore
 from tests.support.browser import browser, tab, violations
@@ -151,8 +151,9 @@ def test_a_lasso_opens_with_its_loop_once(ring_page: Page, browser: Browser, rin
         at(other, steps, steps)
         expect(other.locator(".drawn .loop title")).to_have_text(f"Steps {before + 1} to {steps} repeat for ever")
     # A step that leads on is no part of the lasso.
-    page.keyboard.press("Escape")
-    page.keyboard.press("ArrowLeft")
+    closed(page)
+    page.keyboard.press("k")
+    at(page, steps - 1, steps)
     page.get_by_role("tab", name="Next").click()
     page.locator("button.take:not(:has-text('back to a state'))").first.click()
     at(page, steps, steps)
@@ -190,7 +191,7 @@ def drawn(page: Page) -> None:
 
 @pytest.mark.parametrize("by", ["fields", "lanes", "expression"])
 def test_a_collapsed_graph_leads_to_its_states(page: Page, by: str) -> None:
-    """The nodes have all states of the oracle, and a click walks to a state of the node."""
+    """The nodes have all states of the model, and a click walks to a state of the node."""
     page.keyboard.press("v")
     page.get_by_label("A node is").select_option(by)
     watch = "[p.phase for p in s[Proposer]]"
@@ -203,7 +204,7 @@ def test_a_collapsed_graph_leads_to_its_states(page: Page, by: str) -> None:
         page.get_by_label("a Python expression over the view s").fill(watch)
     drawn(page)
     graph = page.locator(".plait-graph")
-    states = explore(load("paxos", {"faulty": "acceptor"})).states
+    states = check(load("paxos", {"faulty": "acceptor"}), keep_going=True).statistics.states
     expect(page.locator(".graph-page [role=status]")).to_contain_text(f"for {states:,} states")
     lines = graph.locator(".node").evaluate_all(
         "nodes => nodes.map((node) => [...node.querySelectorAll('text')].map((line) => line.textContent))"

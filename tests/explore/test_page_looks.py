@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.explore.pages import at, origin, paxos
+from tests.explore.pages import at, closed, origin, paxos
 from tests.support.browser import PHONE, browser, tab, violations
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def test_every_panel_and_dialog(browser: Browser, paxos: str, look: dict[str, ob
             expect(page.get_by_role("dialog")).to_be_visible()
             assert violations(page) == [], key
             fits(page)
-            page.keyboard.press("Escape")
+            closed(page)
         page.keyboard.press("v")
         page.get_by_label("A node is").select_option("fields")
         page.get_by_label("Proposer.phase").check()
