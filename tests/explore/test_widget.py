@@ -50,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def kernel(folder: Path) -> Iterator[Any]:
     started = notebook.Kernel(str(folder))
+    started.run("from plait import check, explorer; from plait.protocols.paxos import paxos")
     started.run(MODEL.format(limit=9))
     yield started
     started.close()
@@ -70,7 +71,6 @@ def answer(kernel: Any, widget: str, method: str, path: str, body: Any = None) -
 
 def test_a_bundle_has_the_widget_and_plain_html(kernel: Any) -> None:
     """Notebooks that are not trusted, GitHub and nbconvert show the HTML."""
-    kernel.run("from plait import check; from plait.protocols.paxos import paxos")
     kernel.run("verdict = check(paxos(faulty='acceptor'), workers=1)")
     assert notebook.WIDGET not in kernel.run("verdict"), "a verdict alone needs no script"
     for cell, plain in (("verdict.widget()", "verdict"), ("verdict.trace.widget()", "verdict.trace")):
@@ -92,7 +92,7 @@ def test_what_a_notebook_saves(kernel: Any) -> None:
 
 
 def test_a_target_is_explored_in_a_process_of_its_own(kernel: Any) -> None:
-    widget = widget_of(kernel, "from plait import explorer; explorer('paxos', faulty='acceptor')")
+    widget = widget_of(kernel, "explorer('paxos', faulty='acceptor')")
     model = answer(kernel, widget, "GET", "/api/model")
     assert (model["name"], model["parameters"]["faulty"], model["error"]) == ("paxos", "acceptor", None)
     walked = answer(kernel, widget, "POST", "/api/walk", {"run": {"initial": 0, "steps": ["start@Proposer0"]}})
@@ -165,7 +165,6 @@ def test_wrong_arguments() -> None:
 def test_step_through_a_run(browser: Browser, kernel: Any, look: str) -> None:
     trace = check(paxos(faulty="acceptor"), workers=1).trace
     assert trace is not None
-    kernel.run("from plait import check; from plait.protocols.paxos import paxos")
     bundle = kernel.run("check(paxos(faulty='acceptor'), workers=1).trace.widget()")
     with notebook.shown(browser, kernel, bundle, dark=look == "dark", **(PHONE if look == "phone" else {})) as view:
         page = view.page
@@ -190,7 +189,6 @@ def test_step_through_a_run(browser: Browser, kernel: Any, look: str) -> None:
 
 @pytest.mark.parametrize("cell", ["explorer('paxos', faulty='acceptor')", "explorer(paxos(faulty='acceptor'))"])
 def test_step_inside_the_notebook(browser: Browser, kernel: Any, cell: str) -> None:
-    kernel.run("from plait import explorer; from plait.protocols.paxos import paxos")
     with notebook.shown(browser, kernel, kernel.run(cell)) as view:
         page = view.page
         view.says(".now", "step 0 of 0:")
@@ -227,7 +225,6 @@ def test_step_inside_the_notebook(browser: Browser, kernel: Any, cell: str) -> N
 
 
 def test_the_graph_needs_no_other_file(browser: Browser, kernel: Any) -> None:
-    kernel.run("from plait import explorer")
     with notebook.shown(browser, kernel, kernel.run("explorer('ping_pong')")) as view:
         page = view.page
         view.says(".now", "step 0 of 0:")
@@ -238,7 +235,6 @@ def test_the_graph_needs_no_other_file(browser: Browser, kernel: Any) -> None:
 
 
 def test_keys_do_not_reach_the_notebook(browser: Browser, kernel: Any) -> None:
-    kernel.run("from plait import check; from plait.protocols.paxos import paxos")
     with notebook.shown(browser, kernel, kernel.run("check(paxos(faulty='acceptor')).trace.widget()")) as view:
         page = view.page
         page.evaluate("window.keys = []; document.addEventListener('keydown', (e) => window.keys.push(e.key))")

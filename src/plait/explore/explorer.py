@@ -45,10 +45,10 @@ class Explorer:
         process: Callable[[bool], Asked],
         files: Files | None = None,
         *,
-        seconds: float = WALK,
+        seconds: float | None = None,
         alone: float = ALONE,
     ) -> None:
-        self._process, self.seconds = process, seconds
+        self._process, self.seconds = process, seconds or WALK
         self.files = files
         """The files of the model, if it is loaded again when they are saved."""
         self.walker = process(False)
