@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plait.check.explain.graph import state_graph
@@ -35,7 +35,7 @@ from tests.oracle.explorer import Exploration
 from tests.oracle.random_systems import explored_systems, systems
 
 OPTIONS = Options(workers=1)
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def walked(runs: Runs, seed: int, most: int = 12) -> Run:
