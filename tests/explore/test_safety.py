@@ -153,6 +153,8 @@ def test_no_request_gives_an_error_of_the_server(served: Served, path: str, body
 
 ROUTES = ["", "viewer.js", "viewer.css", "api/model", "api/walk", "api/export", "api/graph", "api/search", "api/events"]
 ROUTES += [
+    "api/coverage",
+    "elk-worker.js",
     "api/search/1",
     "api/search/1/events",
     "api/search/{name}",
