@@ -65,7 +65,13 @@ def test_faulty_twins_replay(name: str, search: Any, tmp_path: Path) -> None:
     file = tmp_path / "trace.itf.json"
     save_trace(verdict.trace, file)
     for trace in (verdict.trace, load_trace(file)):
-        assert list(replay(TWINS[name](), trace)) == verdict.trace.events
+        assert list(replay(TWINS[name](), trace)) == without_pictures(verdict.trace.events)
+
+
+def without_pictures(events: list[Event]) -> list[Event]:
+    """A replay draws no views."""
+    replace = msgspec.structs.replace
+    return [replace(event, state=replace(event.state, views=msgspec.UNSET)) for event in events]
 
 
 @pytest.mark.slow
