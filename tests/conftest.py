@@ -84,7 +84,7 @@ def counter(workplace: Path) -> Path:
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
 settings.register_profile("fuzz", deadline=None, print_blob=True)
-MOST_EXAMPLES = {"quick": 5, "default": 40}
+MOST_EXAMPLES = {"quick": 5, "default": 25}
 """Limits for tests that say how many examples they want. The profile `fuzz` has none."""
 settings.load_profile("default")
 

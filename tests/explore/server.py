@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,11 +137,16 @@ def explored(*arguments: str, folder: Path | None = None, **limits: float) -> It
     if limits:
         command = [sys.executable, "-c", LIMITED, *arguments]
         command += [word for name, value in limits.items() for word in (name, str(value))]
-    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder) as process:
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        started(command, stdout=subprocess.PIPE, stderr=said, cwd=folder) as process,
+    ):
         assert process.stdout is not None
         yield Served(process, process.stdout.readline().strip())
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
-        assert process.stderr is not None
-        assert "Traceback" not in process.stderr.read()
+        status = process.wait(PATIENCE)
+        said.seek(0)
+        errors = said.read()
+        assert status == 0, errors
+        assert "Traceback" not in errors, errors

@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -53,7 +53,7 @@ class Asked(Protocol):
     """Something that answers questions about a model: a process, or a thread of this one (`thread.py`)."""
 
     async def ask(
-        self, name: str, body: object = None, *, seconds: float, told: Callable[[bytes], Awaitable[None]] | None = None
+        self, name: str, body: object = None, *, seconds: float, told: Callable[[bytes], None] | None = None
     ) -> Reply:
         """Ask a question. `told` gets the progress of a search."""
 
@@ -75,7 +75,7 @@ class Process:
         body: object = None,
         *,
         seconds: float,
-        told: Callable[[bytes], Awaitable[None]] | None = None,
+        told: Callable[[bytes], None] | None = None,
     ) -> Reply:
         """Ask a question. `told` gets the progress of a search."""
         async with self._turn:
@@ -133,7 +133,7 @@ class Process:
         self._process.stdin.write(HEAD.pack(DONE, len(body)) + body)
         await self._process.stdin.drain()
 
-    async def _answered(self, question: Question, told: Callable[[bytes], Awaitable[None]] | None) -> Reply:
+    async def _answered(self, question: Question, told: Callable[[bytes], None] | None) -> Reply:
         await self._send(question)
         assert self._process is not None
         out = self._process.stdout
@@ -144,7 +144,7 @@ class Process:
             if status != PROGRESS:
                 return Reply(status, body)
             if told is not None:
-                await told(body)
+                told(body)
 
     async def _within(self, answer: asyncio.Task[Reply], seconds: float, name: str) -> Reply:
         """Wait for an answer within the limits."""

@@ -32,14 +32,15 @@ class Search:
         self.done: bytes | None = None
         self.listeners = 0
         self.task: asyncio.Task[None] | None = None
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
+        """Of the next change. It is no condition: a page that goes away while it waits for one can leave its lock taken."""
 
     async def run(self, body: Any) -> None:
         """Run the search to its end."""
 
-        async def told(progress: bytes) -> None:
+        def told(progress: bytes) -> None:
             self.progress = progress
-            await self._tell()
+            self._tell()
 
         try:
             reply = await self.process.ask("search", body, seconds=LONGEST_SEARCH, told=told)
@@ -48,7 +49,7 @@ class Search:
                 error = msgspec.json.decode(reply.body)["error"]
                 hint = f"; {error['hint']}" if error.get("hint") else ""
                 done = msgspec.json.encode({"status": "error", "text": f"{error['message']}{hint}"})
-            await self._end(done)
+            self._end(done)
         finally:
             self.process.end()
 
@@ -59,7 +60,7 @@ class Search:
             with suppress(asyncio.CancelledError):
                 await self.task
         if self.done is None:
-            await self._end(msgspec.json.encode({"status": "stopped", "text": why}))
+            self._end(msgspec.json.encode({"status": "stopped", "text": why}))
 
     async def events(self) -> AsyncIterator[bytes]:
         """What happens, as server-sent events."""
@@ -71,23 +72,21 @@ class Search:
                     shown = self.progress
                     yield event("progress", shown)
                     continue
-                async with self._changed:
-                    if self.done is None and self.progress is shown:
-                        with suppress(TimeoutError):
-                            await asyncio.wait_for(self._changed.wait(), PING)
-                if self.done is None and self.progress is shown:
+                try:
+                    await asyncio.wait_for(self._changed.wait(), PING)
+                except TimeoutError:
                     yield b": ping\n\n"
             yield event("done", self.done)
         finally:
             self.listeners -= 1
 
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
-    async def _end(self, done: bytes) -> None:
+    def _end(self, done: bytes) -> None:
         self.done = done
-        await self._tell()
+        self._tell()
 
 
 class Searches:

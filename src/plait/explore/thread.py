@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -48,7 +48,7 @@ class ModelThread:
         body: object = None,
         *,
         seconds: float,
-        told: Callable[[bytes], Awaitable[None]] | None = None,
+        told: Callable[[bytes], None] | None = None,
     ) -> Reply:
         """Ask a question. `told` gets the progress of a search."""
         async with self._turn:
@@ -62,7 +62,7 @@ class ModelThread:
                 if job.stopped:
                     raise _StoppedError
                 if told is not None:
-                    asyncio.run_coroutine_threadsafe(_tell(told, msgspec.json.encode(progress)), loop)
+                    loop.call_soon_threadsafe(told, msgspec.json.encode(progress))
 
             def work() -> None:
                 reply = self._answer(question, tell)
@@ -96,10 +96,6 @@ class ModelThread:
         self._answers = None
         if self._job is not None:
             self._job.stopped = True
-
-
-async def _tell(told: Callable[[bytes], Awaitable[None]], progress: bytes) -> None:
-    await told(progress)
 
 
 def _set(answer: asyncio.Future[Reply], reply: Reply) -> None:
