@@ -15,6 +15,7 @@ import msgspec
 from plait.check.api import check
 from plait.check.options import Options
 from plait.check.walk.lines import Lines, lines_of
+from plait.explore.walk import local_file
 from plait.kernel.coverage import Branch, Coverage
 from plait.model.system import System
 from plait.report.coverage import sections
@@ -74,7 +75,7 @@ def _files(system: System, found: Coverage) -> Iterator[CoveredSource]:
         if not known.steps:
             missed.insert(0, Missed(source.first, f"never ran: {known.reason or 'no step'}"))
         hits = _hits(source, known.steps, branches)
-        yield CoveredSource(source.handler, source.file, source.first, source.lines, hits, missed)
+        yield CoveredSource(source.handler, local_file(source.file), source.first, source.lines, hits, missed)
 
 
 def _hits(source: Lines, steps: int, branches: Sequence[Branch]) -> dict[int, int]:

@@ -195,14 +195,14 @@ def _handler(role: str, handler: Any) -> HandlerText:
     lines = lines_of(handler.function, handler.name)
     if lines is None:
         return HandlerText(role, handler.name, handler.kind, "", 0, "")
-    return HandlerText(role, handler.name, handler.kind, _file(lines.file), lines.first, "\n".join(lines.lines))
+    return HandlerText(role, handler.name, handler.kind, local_file(lines.file), lines.first, "\n".join(lines.lines))
 
 
 def _local(lines: Lines) -> Lines:
-    return msgspec.structs.replace(lines, file=_file(lines.file))
+    return msgspec.structs.replace(lines, file=local_file(lines.file))
 
 
-def _file(file: str) -> str:
+def local_file(file: str) -> str:
     """A file as people write it: seen from the current folder if it is there."""
     try:
         near = os.path.relpath(file)

@@ -47,7 +47,8 @@ export interface Enabled {
 
 export interface Disabled {
   lane: string;
-  handler: string;
+  /** null: none of the process can run. */
+  handler: string | null;
   reasons: { text: string; value?: Data }[];
 }
 

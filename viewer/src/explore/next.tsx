@@ -60,11 +60,13 @@ function Step({ walk, enabled, number }: { walk: Walk; enabled: Enabled; number:
 function Blocked({ disabled }: { disabled: Disabled[] }): JSX.Element {
   return (
     <details class="disabled">
-      <summary>{`${disabled.length} not possible`}</summary>
+      <summary>
+        {disabled.some((one) => one.handler === null) ? "nothing is possible" : `${disabled.length} not possible`}
+      </summary>
       <dl>
         {disabled.map(({ handler, reasons }) => (
-          <div key={handler}>
-            <dt>{visible(handler)}</dt>
+          <div key={handler ?? ""}>
+            <dt>{handler === null ? "all handlers" : visible(handler)}</dt>
             {reasons.map(({ text: reason, value }) => (
               <dd key={reason}>
                 <code>{visible(reason)}</code>{" "}

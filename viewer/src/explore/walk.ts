@@ -235,13 +235,19 @@ export class Walk {
   }
 
   async watch(watches: string[]): Promise<void> {
+    const before = this.watches;
     this.watches = watches;
-    try {
-      localStorage.setItem(`plait watches ${this.model.target}`, JSON.stringify(watches));
-    } catch {
-      // A browser without storage forgets them.
-    }
-    await this.#try(() => this.#refresh());
+    await this.#try(async () => {
+      try {
+        await this.#refresh();
+      } catch (error) {
+        // What the server refuses would be refused with every step, too.
+        if (watches.length > before.length) this.watches = before;
+        throw error;
+      } finally {
+        storeWatches(this.model.target, this.watches);
+      }
+    });
   }
 
   /** The model was saved: the run is kept as far as it still exists. */
@@ -377,6 +383,14 @@ function storedWatches(target: string): string[] {
     return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
   } catch {
     return [];
+  }
+}
+
+function storeWatches(target: string, watches: string[]): void {
+  try {
+    localStorage.setItem(`plait watches ${target}`, JSON.stringify(watches));
+  } catch {
+    // A browser without storage forgets them.
   }
 }
 
