@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import subprocess
 import sys
@@ -89,6 +90,16 @@ def test_a_link_of_another_model_says_so(page: Page, browser: Browser) -> None:
             other.goto(own + link[link.index("#") :])
             expect(other.locator(".banner")).to_contain_text("This link is for paxos")
             expect(other.locator(".banner")).to_contain_text("acceptors=2")
+
+
+def test_a_link_with_an_initial_state_that_does_not_exist(page: Page, browser: Browser, paxos: str) -> None:
+    link = json.dumps({"target": "paxos", "parameters": {}, "step": 5, "run": {"initial": 99, "steps": ["x"]}})
+    with tab(browser, allowed=(origin(paxos),)) as other:
+        other.goto(f"{paxos}#run={base64.urlsafe_b64encode(link.encode()).decode().rstrip('=')}")
+        expect(other.locator(".banner")).to_be_visible()
+        at(other, 0, 0)
+        other.keyboard.press("1")
+        at(other, 1, 1)
 
 
 def test_notes(page: Page) -> None:

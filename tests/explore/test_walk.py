@@ -241,6 +241,7 @@ def test_an_exported_test_passes_and_an_exported_trace_replays(paxos: Served, tm
     command = [sys.executable, "-m", "plait.cli.main", "replay", str(trace)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"reproduced after {len(run)} steps", "no property is violated"
     plain = paxos.ask("POST", "/api/export", {**body, "format": "json"}).json
     assert [event["lane"] for event in plain["events"]] == [key.partition("@")[2].partition(":")[0] for key in run]
 

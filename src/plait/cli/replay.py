@@ -129,7 +129,10 @@ def _reproduced(trace: Trace, kind: str | None) -> str:
     from plait.kernel.trace import for_whom
     from plait.report.wording import plural
 
-    said = f"reproduced: property {trace.property} is {'reached' if kind == 'reachable' else 'violated'}"
+    if trace.property is None:  # a run that was walked, not found
+        said = "reproduced"
+    else:
+        said = f"reproduced: property {trace.property} is {'reached' if kind == 'reachable' else 'violated'}"
     said += for_whom(trace.violators)
     if trace.loop is not None:
         return f"{said}: steps {trace.loop + 1} to {len(trace)} repeat for ever"

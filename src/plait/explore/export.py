@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -54,13 +55,14 @@ def exported(trace: Trace, kind: str) -> Exported:
     if kind == "itf":
         return Exported(f"{stem}.itf.json", "application/json", itf)
     compact = msgspec.json.format(itf.encode(), indent=-1).decode()
-    steps = "\n".join(_step(number, trace) for number in range(len(trace.events))) or "No step."
+    details = step_details(trace)
+    steps = "\n".join(_step(number, trace, details[number]) for number in range(len(trace.events))) or "No step."
     made = _TEST.format(target=trace.target, steps=steps, trace=compact, name=stem, count=len(trace.events))
     return Exported(f"test_{stem}.py", "text/x-python", made)
 
 
-def _step(number: int, trace: Trace) -> str:
+def _step(number: int, trace: Trace, details: Sequence[tuple[str, str]]) -> str:
     event = trace.events[number]
-    details = "; ".join(f"{verb} {said}" for verb, said in step_details(trace)[number] if verb != "changes")
-    said = f"{number + 1}. {event.lane}  {event.label}{f': {details}' if details else ''}"
+    effects = "; ".join(f"{verb} {said}" for verb, said in details if verb != "changes")
+    said = f"{number + 1}. {event.lane}  {event.label}{f': {effects}' if effects else ''}"
     return said.replace("\\", "/").replace('"""', "'''")

@@ -102,7 +102,8 @@ export class Walk {
       this.gone = walked.gone ? `The run ends at step ${walked.valid}: ${walked.gone.reason}` : null;
       const trace = inflate(walked.trace);
       const messages = new Map(trace.messages.map((m) => [m.id, m]));
-      let at = this.tree(run.initial);
+      // A link may name an initial state that the model does not have.
+      let at = this.tree(run.initial < this.model.initial ? run.initial : 0);
       for (const [i, key] of run.steps.slice(0, walked.valid).entries()) {
         const event = trace.events[i];
         at = child(
