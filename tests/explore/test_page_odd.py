@@ -129,6 +129,7 @@ def test_html_and_unicode_are_shown_as_text(page: Page) -> None:
     expect(page.locator(".views")).to_contain_text("removed: onload, <script>")
     take(page, "Nœud0", "fail")
     at(page, 2, 2)
+    expect(page.locator(".terminal")).to_have_text("The step raised an exception: the run ends here.")
     page.keyboard.press("p")
     expect(page.locator(".evaluated tr", has_text="no_exceptions")).to_contain_text(f"ValueError: {HTML}")
     page.keyboard.press("v")

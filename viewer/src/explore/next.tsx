@@ -84,6 +84,7 @@ export function Next({ walk }: { walk: Walk }): JSX.Element {
   const { answer } = walk;
   if (!answer) return <p class="empty">{walk.problem ? "No answer." : "…"}</p>;
   const { enabled, disabled } = answer;
+  const failed = walk.viewer.run.event(walk.viewer.view.step)?.note;
   const possible = new Set(enabled.map((one) => one.lane));
   const lanes = [
     ...new Set([
@@ -107,7 +108,11 @@ export function Next({ walk }: { walk: Walk }): JSX.Element {
           </button>
         )}
       </p>
-      {enabled.length === 0 && <p class="terminal">No step is possible: this state is terminal.</p>}
+      {enabled.length === 0 && (
+        <p class="terminal">
+          {failed ? "The step raised an exception: the run ends here." : "No step is possible: this state is terminal."}
+        </p>
+      )}
       {lanes
         .sort((a, b) => Number(possible.has(b)) - Number(possible.has(a)))
         .map((lane) => {
