@@ -107,6 +107,7 @@ class System:
         self.pids = self._number()
         self.index = {pid: i for i, pid in enumerate(self.pids)}
         self._members: dict[tuple[type[Process], bool], list[int]] = {}
+        self._ids: dict[type[Process], tuple[Pid, ...]] = {}
         for process, pid in zip(self.processes, self.pids, strict=False):
             process.__dict__["_id"] = pid
         self.shared: list[Shared] = self._find_shared()
@@ -137,6 +138,13 @@ class System:
         if found is None:
             count = len(self.classes) if spares else len(self.processes)
             found = self._members[role, spares] = [i for i in range(count) if plays(self.classes[i], role)]
+        return found
+
+    def ids(self, role: type[Process]) -> tuple[Pid, ...]:
+        """The addresses of the processes of a role, without those that may be spawned."""
+        found = self._ids.get(role)
+        if found is None:
+            found = self._ids[role] = tuple(self.pids[i] for i in self.members(role))
         return found
 
     def may_recover(self, position: int) -> bool:

@@ -161,4 +161,4 @@ class StepRun:
         return self._system.pids[free[pick]]
 
     def ids(self, role: type[Process]) -> tuple[Pid, ...]:
-        return tuple(self._system.pids[i] for i in self._system.members(role))
+        return self._system.ids(role)

@@ -79,8 +79,7 @@ class HandlerRun:
         return self._protocol.spawn(self, self._real, role, fields)
 
     def ids(self, role: type[Process]) -> tuple[Pid, ...]:
-        system = self._protocol.system
-        return tuple(system.pids[i] for i in system.members(role))
+        return self._protocol.system.ids(role)
 
 
 class Trial(NamedTuple):
