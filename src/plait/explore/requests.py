@@ -106,4 +106,7 @@ def read(kind: type[T], body: Any) -> T:
     try:
         return msgspec.convert(body, kind) if not isinstance(body, bytes) else msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"the request does not fit: {error}", hint="reload the page") from None
+        raise UsageError(
+            f"the request does not fit: {error}",
+            hint=f"an expression has at most 2,000 characters, a run {MOST_STEPS:,} steps",
+        ) from None

@@ -272,7 +272,7 @@ export class Walk {
       for (const [step, note] of Object.entries(notes)) this.noted(Number(step), note);
       this.viewer.restore(link);
       if (other)
-        this.gone = `This link is for ${link.target} (${recordText(link.parameters ?? {})}). The page shows ${target} (${recordText(parameters)}).`;
+        this.gone = `${this.gone ? `${this.gone} ` : ""}This link is for ${link.target} (${recordText(link.parameters ?? {})}). The page shows ${target} (${recordText(parameters)}).`;
       this.viewer.set({});
     });
   }
