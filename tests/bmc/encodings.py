@@ -12,7 +12,7 @@ from plait.bmc.encoding.z3_solver import enumerate_values
 from plait.bmc.execution.explicit import longest_run, reachable_values
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse
-from plait.bmc.language.program import Constant, Expr, Program, Read
+from plait.bmc.program.definition import Constant, Expr, Program, Read
 from tests.bmc.programs import Random
 
 DEEPEST = 6

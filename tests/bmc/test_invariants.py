@@ -13,7 +13,7 @@ from plait.bmc.analysis.invariants import Guess, invariants
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.interpreter import State
-from plait.bmc.language.program import Program
+from plait.bmc.program.definition import Program
 from tests.bmc.programs import Random, programs
 
 ENDLESS = (Path(__file__).parents[2] / "examples/bmc/endless.plait").read_text(encoding="utf-8")

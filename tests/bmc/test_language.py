@@ -9,7 +9,7 @@ import pytest
 
 from plait.bmc import check, parse_program
 from plait.bmc.execution.explicit import longest_run, reachable_values
-from plait.bmc.language.program import Constant, Read
+from plait.bmc.program.definition import Constant, Read
 from plait.kernel.errors import ModelError, UsageError
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.bmc.analysis.ranges import UNBOUNDED, Interval, _bounded, _calculated, _narrowed
-from plait.bmc.language.expressions import calculate
+from plait.bmc.program.arithmetic import calculate
 
 NUMBERS = st.one_of(
     st.integers(-6, 6),

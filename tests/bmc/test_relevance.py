@@ -11,7 +11,7 @@ from plait.bmc.analysis import ranges as ranges_module
 from plait.bmc.analysis.failures import reads_of
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import Relevance
-from plait.bmc.language.program import NEVER, Expr, Program, Read
+from plait.bmc.program.definition import NEVER, Expr, Program, Read
 from tests.bmc import encodings
 from tests.bmc.programs import Random
 

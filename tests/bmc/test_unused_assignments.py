@@ -10,7 +10,7 @@ from plait.bmc import parse_program
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import relevance
 from plait.bmc.analysis.unused_assignments import _Liveness, without_unused_assignments
-from plait.bmc.language.program import Action, Branch, Program, Set, Variable, accesses
+from plait.bmc.program.definition import Action, Branch, Program, Set, Variable, accesses
 from tests.bmc import encodings
 from tests.bmc.programs import Random
 

@@ -15,7 +15,6 @@ print(check(program))
 from __future__ import annotations
 
 from plait.bmc.api import check
-from plait.bmc.language.program import Program
 from plait.bmc.language.python import (
     assume,
     atomic,
@@ -28,6 +27,7 @@ from plait.bmc.language.python import (
     unlock,
 )
 from plait.bmc.load import load, parse_program
+from plait.bmc.program.definition import Program
 
 __all__ = [
     "Program",

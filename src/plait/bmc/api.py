@@ -26,7 +26,7 @@ from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.execution.tracing import trace
 from plait.bmc.execution.walks import walk
 from plait.bmc.finding import Finding, Run, steps_text
-from plait.bmc.language.program import (
+from plait.bmc.program.definition import (
     Action,
     Branch,
     Constant,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from plait.bmc.execution.interpreter import State, Step
-from plait.bmc.language.program import Property
+from plait.bmc.program.definition import Property
 from plait.kernel.verdict import Status
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse, read
-from plait.bmc.language.program import Program
+from plait.bmc.program.definition import Program
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.imports import import_file
 

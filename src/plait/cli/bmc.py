@@ -16,7 +16,7 @@ from plait.kernel.deadline import Deadline
 from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from plait.bmc.language.program import Program
+    from plait.bmc.program.definition import Program
     from plait.report.annotations import SourceLine
 
 

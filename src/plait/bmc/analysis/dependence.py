@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
-from plait.bmc.language.program import Program, Property, ended_in, variables_of
+from plait.bmc.program.definition import Program, Property, ended_in, variables_of
 
 Dependence = Callable[[Step, Step], bool]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.language.program import (
+from plait.bmc.program.definition import (
     ASSERTIONS,
     BOUNDS,
     Action,

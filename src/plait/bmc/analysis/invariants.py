@@ -20,7 +20,7 @@ from plait.bmc.encoding.steps import Moment, StepsEncoding
 from plait.bmc.encoding.z3_solver import consecution
 from plait.bmc.execution.interpreter import Interpreter, State
 from plait.bmc.execution.walks import walk
-from plait.bmc.language.program import Program, Value, Variable
+from plait.bmc.program.definition import Program, Value, Variable
 
 _WALKS, _LENGTH, _SEED = 300, 60, 1
 _FEW = 4

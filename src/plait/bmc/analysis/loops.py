@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.bmc.language.program import Branch, Constant, Instruction, ProcessCode, Program, accesses, variables_of
+from plait.bmc.program.definition import Branch, Constant, Instruction, ProcessCode, Program, accesses, variables_of
 
 
 def idle_loop(program: Program) -> Instruction | None:

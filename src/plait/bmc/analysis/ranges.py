@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from plait.bmc.language.expressions import calculate
-from plait.bmc.language.program import (
+from plait.bmc.program.arithmetic import calculate
+from plait.bmc.program.definition import (
     Action,
     Branch,
     Choice,

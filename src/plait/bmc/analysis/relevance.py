@@ -19,7 +19,7 @@ from typing import NamedTuple
 from plait.bmc.analysis.failures import expressions, fails_inside, failures, reads_of
 from plait.bmc.analysis.ranges import Ranges
 from plait.bmc.analysis.unused_assignments import without_unused_assignments
-from plait.bmc.language.program import (
+from plait.bmc.program.definition import (
     NEVER,
     Action,
     Branch,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from plait.bmc.analysis.dependence import conflict, projection
 from plait.bmc.analysis.width import fits
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
-from plait.bmc.language.program import Program
+from plait.bmc.program.definition import Program
 from plait.kernel.errors import Argument, UsageError
 
 MOST = 200_000

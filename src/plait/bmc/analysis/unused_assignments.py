@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from plait.bmc.analysis.failures import failures
 from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.language.program import Action, ProcessCode, Program, Set, Variable, accesses
+from plait.bmc.program.definition import Action, ProcessCode, Program, Set, Variable, accesses
 
 
 def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[Variable]) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from plait.bmc.language.program import Constant, Domain, Program
+from plait.bmc.program.definition import Constant, Domain, Program
 from plait.kernel.errors import Argument, UsageError
 
 

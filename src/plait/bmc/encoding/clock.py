@@ -23,7 +23,7 @@ from plait.bmc.encoding import symbolic
 from plait.bmc.encoding.smt import Formula, Term
 from plait.bmc.encoding.symbolic import Access
 from plait.bmc.encoding.witness import Model, Witness, cell_name, input_name
-from plait.bmc.language.program import Expr, Program, Variable, accesses, ended_in, longest, variables_of
+from plait.bmc.program.definition import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 
 Slot = tuple[int, int]
 

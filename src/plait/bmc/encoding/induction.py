@@ -14,8 +14,8 @@ from plait.bmc.analysis.ranges import ranges
 from plait.bmc.encoding.smt import Formula, Term
 from plait.bmc.encoding.steps import StepsEncoding
 from plait.bmc.encoding.z3_solver import Answer
-from plait.bmc.language.expressions import negate
-from plait.bmc.language.program import Expr, Program
+from plait.bmc.program.arithmetic import negate
+from plait.bmc.program.definition import Expr, Program
 
 Decide = Callable[[Formula, list[Term]], Answer]
 

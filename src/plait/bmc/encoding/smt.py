@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plait.bmc.language.expressions import calculate
+from plait.bmc.program.arithmetic import calculate
 
 Term = str | bool | int
 """Known: a bool or an int. Unknown: an SMT-LIB term."""

@@ -23,7 +23,7 @@ from plait.bmc.encoding.smt import Formula, Term
 from plait.bmc.encoding.symbolic import Access, Outcome
 from plait.bmc.encoding.witness import Model, Witness, cell_name, input_name
 from plait.bmc.execution.interpreter import Cell
-from plait.bmc.language.program import Expr, Instruction, Program, Variable, distances, ended_in, variables_of
+from plait.bmc.program.definition import Expr, Instruction, Program, Variable, distances, ended_in, variables_of
 
 Kept = Literal["none", "sliced", "later", "live"]
 """Projections. none: no constraint. sliced: only the static analysis. later: a later step reads what the step writes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from plait.bmc.analysis.ranges import Ranges
 from plait.bmc.encoding.smt import Formula, Term
-from plait.bmc.language.program import (
+from plait.bmc.program.definition import (
     ASSERTIONS,
     BOUNDS,
     Action,

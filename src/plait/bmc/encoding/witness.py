@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from plait.bmc.execution.interpreter import Interpreter, State, Step
-from plait.bmc.language.program import Value, Variable
+from plait.bmc.program.definition import Value, Variable
 
 Model = dict[str, Value]
 """The values of constants, by name."""

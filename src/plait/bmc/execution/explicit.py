@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from plait.bmc.execution.interpreter import Interpreter, State
-from plait.bmc.language.program import Expr, Program, Value
+from plait.bmc.program.definition import Expr, Program, Value
 
 
 class Layer(NamedTuple):

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from plait.bmc.language.expressions import calculate
-from plait.bmc.language.program import (
+from plait.bmc.program.arithmetic import calculate
+from plait.bmc.program.definition import (
     ASSERTIONS,
     BOUNDS,
     Action,

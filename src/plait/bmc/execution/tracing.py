@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from plait.bmc.analysis.dependence import execute, projection, relevant_cells
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
-from plait.bmc.language.program import Program, Property, Value, Variable
+from plait.bmc.program.definition import Program, Property, Value, Variable
 from plait.kernel.errors import TraceError
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.kernel.values import Data, to_data

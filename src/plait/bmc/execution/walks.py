@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from plait.bmc.execution.interpreter import Interpreter, State
-from plait.bmc.language.program import Value
+from plait.bmc.program.definition import Value
 
 
 def walk(interpreter: Interpreter, dice: random.Random, most: int) -> Iterator[State]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plait.bmc.language import syntax as s
-from plait.bmc.language.expressions import MANY, Scope, negate, operation
-from plait.bmc.language.program import (
+from plait.bmc.language.expressions import MANY, Scope
+from plait.bmc.program.arithmetic import negate, operation
+from plait.bmc.program.definition import (
     ASSERTIONS,
     BOUNDS,
     Action,

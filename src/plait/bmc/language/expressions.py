@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from plait.bmc.language import syntax as s
-from plait.bmc.language.program import (
+from plait.bmc.program.arithmetic import LOGIC, negate, operation
+from plait.bmc.program.definition import (
     Choice,
     Constant,
     Ended,
     Expr,
     Kind,
-    Not,
-    Operation,
     Read,
     Value,
     Variable,
@@ -28,66 +27,7 @@ MANY = 100_000
 
 T = TypeVar("T")
 
-_ARITHMETIC, _ORDER, _EQUALITY, _LOGIC = ("+", "-", "*", "/", "%"), ("<", "<=", ">", ">="), ("==", "!="), ("&&", "||")
-
-
-def calculate(operator: str, left: Value, right: Value) -> Value:
-    """The result of an operator. Division rounds down, as in Python, and the divisor is positive.
-
-    >>> calculate("/", -7, 2), calculate("%", -7, 2), calculate("<", 1, 2)
-    (-4, 1, True)
-    """
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left // right
-        case "%":
-            return left % right
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case "&&":
-            return bool(left and right)
-        case _:
-            return bool(left or right)
-
-
-def negate(e: Expr) -> Expr:
-    """The negation of e."""
-    match e:
-        case Constant(value):
-            return Constant(not value)
-        case Not(operand):
-            return operand
-        case _:
-            return Not(e)
-
-
-def operation(operator: str, left: Expr, right: Expr) -> Expr:
-    """An operation; a constant if its operands are constants."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(calculate(operator, left.value, right.value))
-    if operator in _LOGIC:
-        decides = operator == "||"
-        if isinstance(left, Constant):
-            return left if left.value is decides else right
-        if isinstance(right, Constant) and right.value is not decides:
-            return left
-    return Operation(operator, left, right)
+_ARITHMETIC, _EQUALITY = ("+", "-", "*", "/", "%"), ("==", "!=")
 
 
 class Scope:
@@ -155,7 +95,7 @@ class Scope:
                 return self._quantified(e), "bool"
 
     def _binary(self, e: s.Binary) -> tuple[Expr, Kind]:
-        if e.operator in _LOGIC:
+        if e.operator in LOGIC:
             return operation(e.operator, self.typed(e.left, "bool"), self.typed(e.right, "bool")), "bool"
         if e.operator in _EQUALITY:
             left, kind = self.expression(e.left)

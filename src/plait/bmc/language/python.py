@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from plait.bmc.language import syntax as s
 from plait.bmc.language.compiler import compile_program
-from plait.bmc.language.program import Program
+from plait.bmc.program.definition import Program
 from plait.kernel.errors import ModelError, UsageError
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Mod: "%"}

@@ -13,13 +13,19 @@ import dataclasses
 from collections.abc import Callable
 from typing import Literal
 
-from plait.bmc.language.syntax import Place, Source
+from plait.bmc.program.source import Place, Source
 
 Kind = Literal["int", "bool"]
 Value = int | bool
 
-ASSERTIONS, BOUNDS = "assertions", "bounds"
-"""The built-in properties: no `assert` fails, no index is out of range."""
+ASSERTIONS, BOUNDS, DIVISION, OVERFLOW = "assertions", "bounds", "division", "overflow"
+"""Built-in properties: no `assert` fails, no index is out of range, no divisor is 0, no signed number overflows."""
+LOCKS, MEMORY, LEAKS = "locks", "memory", "leaks"
+"""No thread misuses a lock or another synchronization object, no pointer is invalid, no thread is left behind."""
+DEADLOCK, RACES = "deadlock", "races"
+"""Not all threads wait forever, and no two conflicting accesses are possible at the same time."""
+LIMITS = "limits"
+"""No run reaches a limit of the front end: recursion, allocated objects, threads. It bounds every verdict."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,6 +46,11 @@ class Variable:
     lock: bool = False
     hidden: bool = False
     """Whether it is the flag of a built-in property: an assertion failed, or an index was out of range."""
+    bits: int | None = None
+    """The number of bits of a number, if its type has one. Every value that is written fits (see `Wrap`)."""
+    signed: bool = True
+    temporary: bool = False
+    """Whether a front end made it for an intermediate value: traces do not show it."""
 
     @property
     def cells(self) -> int:
@@ -77,6 +88,14 @@ class Ended:
 
 
 @dataclasses.dataclass(frozen=True)
+class At:
+    """Whether a process is at a location."""
+
+    process: int
+    location: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Not:
     """Negation."""
 
@@ -85,7 +104,11 @@ class Not:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An operator: + - * / %, comparisons, && and || (these evaluate the right side only if necessary)."""
+    """An operator: arithmetic, comparisons, && and || (these evaluate the right side only if necessary).
+
+    `/` and `%` round down; `quot` and `rem` round towards zero, as in C. `& | ^ << >>` work on numbers in two's
+    complement. A divisor is not 0, and a shift is 0 to 64: the front end checks this first.
+    """
 
     operator: str
     left: Expr
@@ -101,7 +124,16 @@ class Choice:
     otherwise: Expr
 
 
-Expr = Constant | Read | Input | Ended | Not | Operation | Choice
+@dataclasses.dataclass(frozen=True)
+class Wrap:
+    """A number modulo 2^bits: from 0, or with a sign in two's complement."""
+
+    operand: Expr
+    bits: int
+    signed: bool
+
+
+Expr = Constant | Read | Input | Ended | At | Not | Operation | Choice | Wrap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,9 +158,12 @@ NEVER = Require(Constant(False))
 
 @dataclasses.dataclass(frozen=True)
 class Ensure:
-    """An assertion: if the condition does not hold, its flag is set and the process is stuck."""
+    """A check: if the condition does not hold, the flag of the built-in property is set and the process is stuck."""
 
     condition: Expr
+    check: str = ASSERTIONS
+    text: str = "the assertion fails"
+    """What happens if the condition does not hold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +205,13 @@ class Instruction:
     """The possible next locations, if the step does not fail."""
     place: Place
     inputs: tuple[Domain, ...] = ()
+    waits: bool = False
+    """Whether the step waits for other threads while it is not enabled: a lock, a join. Otherwise, it is an `assume`:
+    a run in which the process never continues is not a deadlock."""
+    synchronizes: bool = False
+    """Whether its accesses are atomic for the language (locks, atomics): two such accesses are not a data race."""
+    exclusive: bool = False
+    """Whether the process is inside an atomic section: while it is at this location, no other process takes a step."""
 
     @property
     def label(self) -> str:
@@ -184,6 +226,10 @@ class ProcessCode:
     name: str
     role: str
     instructions: tuple[Instruction, ...]
+    spawned: bool = False
+    """Whether another process starts it: until then, it is at location 0, which is not enabled."""
+    required: bool = True
+    """Whether the program is not over before this process has ended."""
 
     @property
     def end(self) -> int:
@@ -256,7 +302,7 @@ def variables_of(e: Expr) -> set[Variable]:
     match e:
         case Read(variable, index):
             return {variable} | (variables_of(index) if index is not None else set())
-        case Not(operand):
+        case Not(operand) | Wrap(operand):
             return variables_of(operand)
         case Operation(_, left, right):
             return variables_of(left) | variables_of(right)
@@ -269,9 +315,9 @@ def variables_of(e: Expr) -> set[Variable]:
 def ended_in(e: Expr) -> set[int]:
     """The processes whose program counter an expression reads."""
     match e:
-        case Ended(process):
+        case Ended(process) | At(process):
             return {process}
-        case Not(operand):
+        case Not(operand) | Wrap(operand):
             return ended_in(operand)
         case Operation(_, left, right):
             return ended_in(left) | ended_in(right)
