@@ -9,11 +9,11 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from plait.bmc.program.arithmetic import calculate
+from plait.bmc.program.arithmetic import calculate, wrapped
 from plait.bmc.program.definition import (
-    ASSERTIONS,
     BOUNDS,
     Action,
+    At,
     Branch,
     Choice,
     Constant,
@@ -31,6 +31,7 @@ from plait.bmc.program.definition import (
     Set,
     Value,
     Variable,
+    Wrap,
 )
 from plait.kernel.errors import Argument, UsageError
 
@@ -58,12 +59,16 @@ class Step(NamedTuple):
     state: State
     reads: frozenset[Cell]
     writes: frozenset[Cell]
-    lost: str | None = None
-    """Which index was out of range, in words."""
+    failure: str | None = None
+    """Why a check failed, in words: a violated assertion, an index out of range."""
 
 
-class _OutOfRangeError(Exception):
-    """An index was out of range; the message says which one."""
+class _FailedError(Exception):
+    """A check failed: its name, and what happened in words."""
+
+    def __init__(self, check: str, text: str) -> None:
+        super().__init__(text)
+        self.check, self.text = check, text
 
 
 class _BlockedError(Exception):
@@ -76,7 +81,9 @@ class Interpreter:
     def __init__(self, program: Program, width: int | None = None) -> None:
         self.program, self.width = program, width
         self.offsets = program.offsets
-        self.flags = {name: program.flag(name) for name in (ASSERTIONS, BOUNDS)}
+        self.flags = {variable.name: variable for variable in program.variables if variable.hidden}
+        self.exclusive = [frozenset(i.location for i in code.instructions if i.exclusive) for code in program.processes]
+        """For each process, the locations inside of atomic sections."""
 
     # -- initial states ------------------------------------------------------------------------------------------------
 
@@ -126,8 +133,11 @@ class Interpreter:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def ready(self, state: State, process: int) -> bool:
-        """Whether the process has a next step, enabled or not."""
-        return state.locations[process] < self.program.processes[process].end
+        """Whether the process has a next step, enabled or not, and no other process is in an atomic section."""
+        return state.locations[process] < self.program.processes[process].end and not any(
+            place in inside and p != process
+            for p, (place, inside) in enumerate(zip(state.locations, self.exclusive, strict=True))
+        )
 
     def inputs(self, state: State, process: int) -> Iterator[tuple[Value, ...]]:
         """The possible choices of the environment for the next step of a process."""
@@ -150,15 +160,14 @@ class Interpreter:
         code = self.program.processes[process]
         location = state.locations[process]
         run = _Run(self, state, tuple(map(self.wrap, inputs)))
-        lost = None
+        failure = None
         try:
             target = run.actions(code.instructions[location].body)
         except _BlockedError:
             return None
-        except _OutOfRangeError as error:
-            run.fail(BOUNDS)
-            target, lost = None, str(error)
-        target = code.stuck if target is None else target
+        except _FailedError as error:
+            run.write(self.flags[error.check], 0, True)
+            target, failure = code.stuck, error.text
         locations = (*state.locations[:process], target, *state.locations[process + 1 :])
         after = State(tuple(run.values), locations)
         return Step(
@@ -168,7 +177,7 @@ class Interpreter:
             after,
             frozenset(run.reads) | {process},
             frozenset(run.writes) | {process},
-            lost,
+            failure,
         )
 
     def evaluate(self, e: Expr, state: State, reads: set[Cell] | None = None) -> Value:
@@ -200,8 +209,8 @@ class _Run:
         self.reads: set[Cell] = set()
         self.writes: set[Cell] = set()
 
-    def actions(self, actions: Sequence[Action]) -> int | None:
-        """Execute actions, and return the next location, or None after a failure."""
+    def actions(self, actions: Sequence[Action]) -> int:
+        """Execute actions, and return the next location."""
         for action in actions:
             match action:
                 case Set(variable, index, value):
@@ -210,10 +219,9 @@ class _Run:
                 case Require(condition):
                     if not self.value(condition):
                         raise _BlockedError
-                case Ensure(condition):
+                case Ensure(condition, check, text):
                     if not self.value(condition):
-                        self.fail(ASSERTIONS)
-                        return None
+                        raise _FailedError(check, text)
                 case Branch(condition, then, otherwise):
                     branch = then if self.value(condition) else otherwise
                     target = self.actions(branch)
@@ -222,11 +230,6 @@ class _Run:
                 case Goto(location):
                     return location
         return _ON
-
-    def fail(self, name: str) -> None:
-        flag = self.of.flags[name]
-        assert flag is not None
-        self.write(flag, 0, True)
 
     def write(self, variable: Variable, at: int, value: Value) -> None:
         self.values[self.of.offsets[variable] + at] = self.of.wrap(value)
@@ -237,7 +240,7 @@ class _Run:
             return 0
         at = int(self.value(index))
         if not 0 <= at < variable.cells:
-            raise _OutOfRangeError(f"the index {at} is out of range: {variable.name} has {variable.cells} cells")
+            raise _FailedError(BOUNDS, f"the index {at} is out of range: {variable.name} has {variable.cells} cells")
         return at
 
     def value(self, e: Expr) -> Value:
@@ -254,8 +257,13 @@ class _Run:
             case Ended(process):
                 self.reads.add(process)
                 return self.state.locations[process] == self.of.program.processes[process].end
+            case At(process, location):
+                self.reads.add(process)
+                return self.state.locations[process] == location
             case Not(operand):
                 return not self.value(operand)
+            case Wrap(operand, bits, signed):
+                return wrapped(self.value(operand), bits, signed)
             case Operation("&&", left, right):
                 return bool(self.value(left) and self.value(right))
             case Operation("||", left, right):

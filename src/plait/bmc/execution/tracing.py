@@ -64,7 +64,7 @@ def event(interpreter: Interpreter, before: State, taken: Step, note: str | None
         variable, k = cell
         at = interpreter.offsets[variable] + k
         if variable.hidden:
-            notes.append(taken.lost or "the assertion fails")
+            notes.append(taken.failure or "")
         elif before.values[at] != taken.state.values[at]:
             changed[_place(program, cell)] = (to_data(before.values[at]), to_data(taken.state.values[at]))
     step = code.instructions[taken.location]

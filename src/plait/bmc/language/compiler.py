@@ -34,6 +34,7 @@ from plait.bmc.program.definition import (
     Value,
     Variable,
 )
+from plait.bmc.program.source import Place
 from plait.kernel.errors import Argument, UsageError
 
 _KINDS: dict[str, Kind] = {"int": "int", "bool": "bool", "lock": "bool"}
@@ -139,7 +140,7 @@ class _Compiler:
                 processes.append(code)
                 locals_[declaration.name][index], numbers[declaration.name][index] = names, number
         if not processes:
-            raise self.source.error(s.Place(1, 1), "the program has no process", "add one: process p { … }")
+            raise self.source.error(Place(1, 1), "the program has no process", "add one: process p { … }")
         if self.tree.count is not None:
             place, e = self.tree.count
             if (count := self.top.number(e, "the number of processes")) != len(processes):
@@ -229,7 +230,7 @@ class _ProcessCompiler:
 
     def __init__(self, whole: _Compiler, scope: Scope, number: int) -> None:
         self.whole, self.scope, self.number = whole, scope, number
-        self.bodies: list[tuple[list[Action], s.Place, tuple[Domain, ...]]] = []
+        self.bodies: list[tuple[list[Action], Place, tuple[Domain, ...]]] = []
         self.inputs: list[Domain] = []
 
     def code(self, name: str, role: str, body: tuple[s.Statement, ...]) -> ProcessCode:
@@ -241,7 +242,7 @@ class _ProcessCompiler:
         )
         return ProcessCode(name, role, steps)
 
-    def _new_step(self, place: s.Place) -> int:
+    def _new_step(self, place: Place) -> int:
         self.bodies.append(([], place, ()))
         return len(self.bodies) - 1
 

@@ -20,6 +20,7 @@ from plait.bmc.program.definition import (
     Variable,
     joined,
 )
+from plait.bmc.program.source import Source
 from plait.kernel.errors import ModelError
 
 MANY = 100_000
@@ -35,7 +36,7 @@ class Scope:
 
     def __init__(
         self,
-        source: s.Source,
+        source: Source,
         constants: Mapping[str, Value],
         variables: Mapping[str, Variable],
         locals_: Mapping[str, Mapping[int | None, Mapping[str, Variable]]] | None = None,

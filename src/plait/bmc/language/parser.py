@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from plait.bmc.language import syntax as s
+from plait.bmc.program.source import Place, Source
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.extras import needs
 
@@ -108,7 +109,7 @@ def parse(text: str, name: str = "program") -> s.ProgramTree:
     >>> tree.processes[0].body[0].place.text
     'x = x + 1;'
     """
-    source = s.Source(name, text)
+    source = Source(name, text)
     try:
         tree = _parser().parse(text)
         return _Builder(source).transform(tree)  # type: ignore[no-any-return]
@@ -130,7 +131,7 @@ def read(path: Path) -> str:
         raise UsageError(f"{path} is not text (UTF-8)", hint="give a .plait or a Python file") from None
 
 
-def _syntax_error(source: s.Source, error: UnexpectedInput) -> PlaitError:
+def _syntax_error(source: Source, error: UnexpectedInput) -> PlaitError:
     expected: set[str] = set()
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected)
@@ -141,12 +142,12 @@ def _syntax_error(source: s.Source, error: UnexpectedInput) -> PlaitError:
     ended = isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END")
     if ended:
         lines = source.text.splitlines() or [""]
-        return source.error(s.Place(len(lines), len(lines[-1]) + 1), "the program ends too early", hint)
+        return source.error(Place(len(lines), len(lines[-1]) + 1), "the program ends too early", hint)
     if isinstance(error, UnexpectedCharacters):
         what = f"{source.text[error.pos_in_stream or 0]!r} is not part of the language here"
     else:
         what = f"{str(getattr(error, 'token', ''))!r} does not fit here"
-    return source.error(s.Place(error.line, error.column), what, hint)
+    return source.error(Place(error.line, error.column), what, hint)
 
 
 def _word(name: str) -> str:
@@ -160,15 +161,15 @@ def _word(name: str) -> str:
 class _Builder(Transformer[Token, Any]):
     """Turns the parse tree into nodes of the syntax tree, from the leaves up."""
 
-    def __init__(self, source: s.Source) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
 
-    def _at(self, meta: Any, *, end: int | None = None) -> s.Place:
+    def _at(self, meta: Any, *, end: int | None = None) -> Place:
         text = self.source.text[meta.start_pos : meta.end_pos if end is None else end]
-        return s.Place(meta.line, meta.column, " ".join(text.split()))
+        return Place(meta.line, meta.column, " ".join(text.split()))
 
-    def _header(self, meta: Any) -> s.Place:
+    def _header(self, meta: Any) -> Place:
         """The place of a compound statement, with its text up to the first brace."""
         brace = self.source.text.find("{", meta.start_pos)
         return self._at(meta, end=brace)

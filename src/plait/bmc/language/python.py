@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 from plait.bmc.language import syntax as s
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.program.definition import Program
+from plait.bmc.program.source import Place, Source
 from plait.kernel.errors import ModelError, UsageError
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Mod: "%"}
@@ -88,7 +89,7 @@ class Thread:
         self.source, self.tree = _source(function)
         names = [a.arg for a in self.tree.args.args]
         if not names or self.tree.args.vararg or self.tree.args.kwarg or self.tree.args.kwonlyargs:
-            place = s.Place(self.tree.lineno + self.source.first_line - 1, 1)
+            place = Place(self.tree.lineno + self.source.first_line - 1, 1)
             raise self.source.error(
                 place, f"{self.tree.name} has no argument for the shared memory", "write def p(s, i): …"
             )
@@ -161,7 +162,7 @@ def build(
     for kind, those in (("always", always), ("final", final), ("reachable", reachable)):
         for label, text in (those or {}).items():
             properties.append(_property(kind, label, text, kinds))
-    source = instances[0].thread.source if instances else s.Source(name, "")
+    source = instances[0].thread.source if instances else Source(name, "")
     tree = s.ProgramTree(
         source,
         name,
@@ -172,7 +173,7 @@ def build(
     return compile_program(tree)
 
 
-_NOWHERE = s.Place(1, 1)
+_NOWHERE = Place(1, 1)
 
 
 def _kind(name: str, value: Any) -> str:
@@ -206,7 +207,7 @@ def _declaration(name: str, value: Any) -> s.Declaration:
     return s.Declaration(_NOWHERE, kind, name, size, values, many)
 
 
-def _source(function: Callable[..., Any]) -> tuple[s.Source, ast.FunctionDef]:
+def _source(function: Callable[..., Any]) -> tuple[Source, ast.FunctionDef]:
     try:
         lines, first = inspect.getsourcelines(function)
         file = inspect.getsourcefile(function) or "program"
@@ -219,18 +220,18 @@ def _source(function: Callable[..., Any]) -> tuple[s.Source, ast.FunctionDef]:
     tree = ast.parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef):
         raise UsageError("@thread marks something that is not a function", hint="write @thread above def p(s): …")
-    return s.Source(file.rpartition("/")[2], text, first), tree
+    return Source(file.rpartition("/")[2], text, first), tree
 
 
 def _property(kind: str, name: str, text: str, kinds: Mapping[str, str]) -> s.PropertyDeclaration:
-    source = s.Source(f"property {name}", text)
+    source = Source(f"property {name}", text)
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        place = s.Place(error.lineno or 1, error.offset or 1)
+        place = Place(error.lineno or 1, error.offset or 1)
         raise source.error(place, str(error.msg), "write a Python expression over s") from None
     reader = _Expressions(source, "s", {}, {}, {})
-    return s.PropertyDeclaration(s.Place(1, 1, text), kind, name, reader.read(tree))
+    return s.PropertyDeclaration(Place(1, 1, text), kind, name, reader.read(tree))
 
 
 class _Expressions:
@@ -238,7 +239,7 @@ class _Expressions:
 
     def __init__(
         self,
-        source: s.Source,
+        source: Source,
         memory: str,
         constants: Mapping[str, int | bool],
         locals_: dict[str, str],
@@ -247,10 +248,10 @@ class _Expressions:
         self.source, self.memory, self.constants = source, memory, dict(constants)
         self.locals, self.outside = locals_, outside
 
-    def place(self, node: ast.AST) -> s.Place:
+    def place(self, node: ast.AST) -> Place:
         line = getattr(node, "lineno", 1) + self.source.first_line - 1
         text = ast.get_source_segment(self.source.text, node) or ""
-        return s.Place(line, getattr(node, "col_offset", 0) + 1, " ".join(text.split()))
+        return Place(line, getattr(node, "col_offset", 0) + 1, " ".join(text.split()))
 
     def error(self, node: ast.AST, message: str, hint: str) -> ModelError:
         return self.source.error(self.place(node), message, hint)
@@ -400,7 +401,7 @@ class _Translation(_Expressions):
     def block(self, body: list[ast.stmt]) -> tuple[s.Statement, ...]:
         return tuple(statement for node in body for statement in self.statement(node))
 
-    def _header(self, node: ast.If | ast.While | ast.With) -> s.Place:
+    def _header(self, node: ast.If | ast.While | ast.With) -> Place:
         """The place of a compound statement, with the text of its first line."""
         place = self.place(node)
         line = self.source.text.splitlines()[node.lineno - 1].strip()
