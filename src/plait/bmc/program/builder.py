@@ -50,8 +50,8 @@ from plait.bmc.program.definition import (
 )
 from plait.bmc.program.source import Place, Source
 
-Deferred = Callable[[], Sequence[Action]]
-"""Actions that are known only after all processes have been translated."""
+Deferred = Callable[[], tuple[Sequence[Action], tuple[Domain, ...]]]
+"""Actions and inputs that are known only after all processes have been translated."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -93,6 +93,8 @@ class ProgramBuilder:
         self.processes: list[CodeBuilder] = []
         self.properties: list[Property] = []
         self.initial: list[Expr] = []
+        self.waiters: dict[int, Variable] = {}
+        """The variables `waiting` of the processes that wait for a condition variable or a barrier."""
 
     def shared(
         self,
@@ -140,13 +142,14 @@ class ProgramBuilder:
 
     def build(self) -> Program:
         """The program, with a property for each kind of check in it."""
-        from plait.bmc.program.steps import instructions
+        from plait.bmc.program.steps import instructions, signals_of
 
         for code in self.processes:
             code.resolve()
         private = self._private()
+        signals = signals_of((o for code in self.processes for o in code.operations), self.variables)
         processes = tuple(
-            ProcessCode(code.name, code.role, instructions(code, private), code.spawned, code.required)
+            ProcessCode(code.name, code.role, instructions(code, private, signals), code.spawned, code.required)
             for code in self.processes
         )
         checks: dict[str, None] = {}
@@ -376,7 +379,7 @@ class CodeBuilder:
     def resolve(self) -> None:
         """Make deferred actions."""
         for number, actions in self.deferred:
-            self.operations[number].actions = tuple(actions())
+            self.operations[number].actions, self.operations[number].inputs = actions()
 
 
 def checks_of(actions: Sequence[Action]) -> Iterator[str]:

@@ -10,7 +10,7 @@ has several steps, and its inner locations are exclusive: no other process runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from plait.bmc.program.builder import Code, CodeBuilder, Label, substituted
 from plait.bmc.program.definition import (
@@ -22,19 +22,59 @@ from plait.bmc.program.definition import (
     Expr,
     Goto,
     Instruction,
+    Operation,
+    Read,
     Require,
     Set,
     Variable,
     accesses,
+    variables_of,
 )
 
 _LARGEST = 48
 """The number of operations of a step. Beyond it, every join begins a new step."""
 
 
-def instructions(code: CodeBuilder, private: set[Variable]) -> tuple[Instruction, ...]:
-    """The steps of a process. `private`: shared variables whose accesses no other process can notice."""
-    return _Packing(code, private).instructions()
+def instructions(code: CodeBuilder, private: set[Variable], signals: set[Variable]) -> tuple[Instruction, ...]:
+    """The steps of a process.
+
+    No other process can notice an access to a variable of `private`, or a write of a signal (see `signals_of`).
+    """
+    return _Packing(code, private, signals).instructions()
+
+
+def signals_of(operations: Iterable[Code], variables: Iterable[Variable]) -> set[Variable]:
+    """The variables that are only set to true, and that processes only wait for.
+
+    A write of a signal disables no step of another process, and nobody can observe that it has not happened yet. So it
+    can happen at once, as a part of the step before it: every run has an equivalent one in which it does.
+    """
+    found = {v for v in variables if v.kind == "bool" and v.size is None and v.initial == (False,)}
+    for operation in operations:
+        for action in operation.actions:
+            match action:
+                case Set(variable, None, Constant(True)) if variable in found:
+                    pass
+                case Require(condition):
+                    found -= variables_of(condition) - _awaited(condition)
+                case _:
+                    reads, writes = accesses((action,))
+                    found -= reads | writes
+        if operation.condition is not None:
+            found -= variables_of(operation.condition)
+    return found
+
+
+def _awaited(e: Expr) -> set[Variable]:
+    """The variables that occur only positively in a condition: it stays true if one of them becomes true."""
+    match e:
+        case Read(variable, None):
+            return {variable}
+        case Operation("&&" | "||", left, right):
+            one, two = _awaited(left), _awaited(right)
+            return (one - variables_of(right)) | (two - variables_of(left)) | (one & two)
+        case _:
+            return set()
 
 
 class _TooLargeError(Exception):
@@ -42,9 +82,9 @@ class _TooLargeError(Exception):
 
 
 class _Packing:
-    def __init__(self, code: CodeBuilder, private: set[Variable]) -> None:
+    def __init__(self, code: CodeBuilder, private: set[Variable], signals: set[Variable]) -> None:
         self.code, self.operations = code, _threaded(code.operations)
-        self.private = private
+        self.private, self.signals = private, signals
         self.noticed = [self._noticed(operation) for operation in self.operations]
         self.joins = self._joins()
         self.heads: set[int] = {0}
@@ -54,7 +94,7 @@ class _Packing:
         reads, writes = accesses(tuple(operation.actions))
         if operation.condition is not None:
             reads = reads | accesses((Require(operation.condition),))[0]
-        shared = any(v.process is None and v not in self.private for v in reads | writes)
+        shared = any(v.process is None and v not in self.private for v in reads | (writes - self.signals))
         return shared or operation.waits or operation.assumes or bool(operation.inputs)
 
     def _joins(self) -> set[int]:
@@ -165,6 +205,10 @@ class _Tree:
         if target in self.path:
             self.of.heads.add(target)
         together = here.section and there.section and not there.entry
+        if number == 0 and self.of.code.spawned:
+            # Nobody can notice whether a process has started, so its first access belongs to the same step. A process
+            # that waits is not at its start, or it would not count for deadlocks.
+            together = not (there.waits or there.assumes or there.inputs)
         if there.entry or target in self.of.heads or (self.of.noticed[target] and not together):
             self.targets.append(target)
             return [Goto(target)]
