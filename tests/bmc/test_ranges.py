@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.bmc.analysis.ranges import UNBOUNDED, Interval, _bounded, _calculated, _narrowed
+from plait.bmc.analysis.intervals import UNBOUNDED, Interval, calculated, clipped, narrowed
 from plait.bmc.program.arithmetic import calculate
 
 NUMBERS = st.one_of(
@@ -24,7 +24,7 @@ def inside(value: int, interval: Interval) -> bool:
 def sampled(draw: st.DrawFn) -> tuple[int, Interval]:
     """A number, and an interval that it is in."""
     low, value, high = sorted(draw(st.tuples(NUMBERS, NUMBERS, NUMBERS)))
-    return value, _bounded(low, high)
+    return value, clipped(low, high)
 
 
 @pytest.mark.slow
@@ -36,8 +36,8 @@ def test_results_are_inside(one: tuple[int, Interval], two: tuple[int, Interval]
     assert inside(a, of_a)
     if operator in "/%":
         b = abs(b) or 1
-        of_b = _bounded(b, b)
-    assert inside(int(calculate(operator, a, b)), _bounded(*_calculated(operator, of_a, of_b)))
+        of_b = clipped(b, b)
+    assert inside(int(calculate(operator, a, b)), clipped(*calculated(operator, of_a, of_b)))
 
 
 @pytest.mark.slow
@@ -45,6 +45,6 @@ def test_results_are_inside(one: tuple[int, Interval], two: tuple[int, Interval]
 @given(sampled(), sampled(), st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
 def test_what_a_condition_allows_stays(one: tuple[int, Interval], two: tuple[int, Interval], relation: str) -> None:
     if calculate(relation, one[0], two[0]):
-        narrowed = _narrowed(one[1], relation, two[1])
-        assert narrowed is not None
-        assert inside(one[0], narrowed)
+        left = narrowed(one[1], relation, two[1])
+        assert left is not None
+        assert inside(one[0], left)

@@ -20,8 +20,13 @@ def depends(first: Step, second: Step) -> bool:
 
 
 def relevant_cells(program: Program, property_: Property) -> frozenset[Cell]:
-    """F: the cells and the program counters that a property reads."""
+    """F: the cells and the program counters that a property reads.
+
+    In a program with atomic sections of several steps, F has all program counters: then no step can be omitted.
+    """
     cells: set[Cell] = {(v, k) for v in variables_of(property_.condition) for k in range(v.cells)}
+    if any(step.exclusive for code in program.processes for step in code.instructions):
+        return frozenset(cells | set(range(len(program.processes))))
     return frozenset(cells | ended_in(property_.condition))
 
 

@@ -1,4 +1,4 @@
-"""The failures that are possible in a step: a violated assertion, or an index out of range."""
+"""The failures that are possible in a step: a check that does not hold, or an index out of range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from plait.bmc.analysis.ranges import Ranges
 from plait.bmc.program.definition import (
-    ASSERTIONS,
     BOUNDS,
     Action,
     Branch,
@@ -18,6 +17,7 @@ from plait.bmc.program.definition import (
     Read,
     Require,
     Set,
+    Wrap,
 )
 
 
@@ -41,7 +41,7 @@ def failures(action: Action, ranges: Ranges) -> set[str]:
     """The flags that an action may set."""
     found: set[str] = set()
     if isinstance(action, Ensure):
-        found.add(ASSERTIONS)
+        found.add(action.check)
     if isinstance(action, Set) and action.index is not None and not ranges.safe(action):
         found.add(BOUNDS)
     if any(not ranges.safe(read) for e in expressions(action) for read in reads_of(e)):
@@ -58,7 +58,7 @@ def reads_of(e: Expr) -> Iterator[Read]:
             yield e
             if index is not None:
                 yield from reads_of(index)
-        case Not(operand):
+        case Not(operand) | Wrap(operand):
             yield from reads_of(operand)
         case Operation(_, left, right):
             yield from reads_of(left)

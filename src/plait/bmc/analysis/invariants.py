@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.encoding.smt import Formula, Term, TooLargeError
 from plait.bmc.encoding.steps import Moment, StepsEncoding
 from plait.bmc.encoding.z3_solver import consecution
 from plait.bmc.execution.interpreter import Interpreter, State
@@ -53,7 +53,7 @@ class Guess(NamedTuple):
 def invariants(
     program: Program, ranges: Ranges, bits: int | None, width: int | None, timeout: float | None = None
 ) -> list[Guess]:
-    """The proved guesses; none after a timeout.
+    """The proved guesses; none after a timeout, or if a formula is too large.
 
     >>> from plait.bmc import parse_program
     >>> from plait.bmc.analysis.ranges import ranges
@@ -65,6 +65,15 @@ def invariants(
     guesses = list(_guesses(program, _states(program, width), width))
     if not guesses or len(guesses) > _MOST:
         return []
+    try:
+        return _proved(program, ranges, bits, guesses, timeout)
+    except TooLargeError:
+        return []
+
+
+def _proved(
+    program: Program, ranges: Ranges, bits: int | None, guesses: list[Guess], timeout: float | None
+) -> list[Guess]:
     start = StepsEncoding(program, 0, ranges, bits)
     for n, guess in enumerate(guesses):
         _name(start.f, f"after {n}", guess.term(start.f, start.moments[0]))

@@ -5,6 +5,9 @@ these. Each round applies every step once to the current intervals. After k roun
 that k steps can reach. Locals have an interval per location, shared variables have one interval. A condition on a local
 narrows its interval in the branch. Some shared variables are only incremented or decremented by constants, in steps
 that no process takes twice. They stay within the sum of these constants.
+
+The operand of `Wrap` need not fit: sums, products and bitwise operators are right modulo 2^b, and `Wrap` needs only the
+low bits. So C's arithmetic on 32-bit numbers needs 32 bits, although a sum of two numbers has 33.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from plait.bmc.program.arithmetic import calculate
+from plait.bmc.analysis.intervals import ANY, Interval, calculated, clipped, inside, join, narrowed, type_range
+from plait.bmc.program.arithmetic import ARITHMETIC
 from plait.bmc.program.definition import (
     Action,
+    At,
     Branch,
     Choice,
     Constant,
@@ -31,18 +36,17 @@ from plait.bmc.program.definition import (
     Require,
     Set,
     Variable,
+    Wrap,
 )
 
-UNBOUNDED = 1 << 40
-"""An end of an interval of this size or more counts as infinite."""
 MOST_BITS = 24
-"""With more bits than this, solvers are faster with integers."""
+"""With more bits than this, solvers are faster with integers: if no number has a type with a number of bits."""
+MOST_TYPED_BITS = 132
+"""The maximum for programs whose numbers have types, or with bitwise operators. Products of 64-bit numbers fit."""
 _PATIENCE = 300
 """After this number of rounds, an interval that still grows counts as unbounded."""
 
-Interval = tuple[int, int]
 Environment = dict[Variable, Interval]
-_ANY: Interval = (-UNBOUNDED, UNBOUNDED)
 
 
 class Ranges(NamedTuple):
@@ -53,10 +57,16 @@ class Ranges(NamedTuple):
     variables: Environment
     loose: frozenset[int]
     """The reads and writes (by `id`) whose index may be out of range."""
+    exacts: frozenset[int] = frozenset()
+    """The `Wrap` expressions (by `id`) whose operand always is a number of the type."""
 
     def safe(self, access: Read | Set) -> bool:
         """Whether the index is always in range."""
         return id(access) not in self.loose
+
+    def exact(self, e: Wrap) -> bool:
+        """Whether a `Wrap` changes nothing."""
+        return id(e) in self.exacts
 
 
 def ranges(program: Program, depth: int | None, width: int | None = None) -> Ranges:
@@ -64,13 +74,26 @@ def ranges(program: Program, depth: int | None, width: int | None = None) -> Ran
     return _Analysis(program, width).run(depth)
 
 
+def free_range(variable: Variable) -> Interval | None:
+    """The range of a free initial value of a number: as given, or that of its type. None: any number."""
+    if variable.low is not None and variable.high is not None:
+        return (variable.low, variable.high)
+    return None if variable.bits is None else type_range(variable.bits, variable.signed)
+
+
 class _Analysis:
     def __init__(self, program: Program, width: int | None) -> None:
         self.program = program
-        self.full = _ANY if width is None else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+        self.full = ANY if width is None else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
         self.shared: Environment = {}
         self.extent: Interval = (0, 0)
+        self.step: Instruction | None = None
+        """The current step. None: an expression of the last state."""
         self.loose: set[int] = set()
+        self.wraps: dict[int, bool] = {}
+        """For each `Wrap` (by `id`), whether its operand always fits."""
+        self.typed = any(v.bits is not None for v in program.variables)
+        """Whether numbers have types, or the program has bitwise operators."""
         self.midway: Environment = {}
         """The interval of all values written to a local, even of those that are overwritten in the same step."""
         locals_: Environment = {}
@@ -79,15 +102,14 @@ class _Analysis:
                 known = [v for v in variable.initial if v is not None]
                 found = [(int(v), int(v)) for v in known]
                 if len(known) < variable.cells:
-                    given = variable.low is not None and variable.high is not None
-                    found.append((variable.low or 0, variable.high or 0) if given else self.full)
+                    found.append(free_range(variable) or self.full)
                 whole = (min(low for low, _ in found), max(high for _, high in found))
                 own = variable.process is not None and variable.size is None
                 (locals_ if own else self.shared)[variable] = self._fit(whole)
         self.at: list[dict[int, Environment]] = [
             {0: {v: i for v, i in locals_.items() if v.process == number}} for number in range(len(program.processes))
         ]
-        self.caps = _counters(program, self.shared) if self.full == _ANY else {}
+        self.caps = _counters(program, self.shared) if self.full == ANY else {}
         self.next_shared: Environment = {}
         self.next_at: list[dict[int, Environment]] = []
 
@@ -107,14 +129,17 @@ class _Analysis:
         for places in self.at:
             for environment in places.values():
                 for variable, interval in environment.items():
-                    every[variable] = _join(every.get(variable, interval), interval)
+                    every[variable] = join(every.get(variable, interval), interval)
+        self.step = None
         for e in (*self.program.initial, *(p.condition for p in self.program.properties)):
             self._value(e, every)
         for interval in every.values():
             self._extend(interval)
         low, high = self.extent
         bits = max((-low - 1).bit_length(), high.bit_length()) + 1
-        return Ranges(bits if bits <= MOST_BITS else None, every, frozenset(self.loose))
+        most = MOST_TYPED_BITS if self.typed else MOST_BITS
+        exacts = frozenset(e for e, fits in self.wraps.items() if fits)
+        return Ranges(bits if bits <= most else None, every, frozenset(self.loose), exacts)
 
     def _round(self) -> None:
         self.next_shared = dict(self.shared)
@@ -127,13 +152,7 @@ class _Analysis:
 
     def _widen(self, shared: Environment, at: list[dict[int, Environment]]) -> None:
         def widened(new: Environment, old: Environment) -> Environment:
-            return {
-                v: i if v not in old or old[v] == i else (
-                    i[0] if i[0] == old[v][0] else self.full[0],
-                    i[1] if i[1] == old[v][1] else self.full[1],
-                )
-                for v, i in new.items()
-            }  # fmt: skip
+            return {v: i if v not in old or old[v] == i else self._beyond(v, i, old[v]) for v, i in new.items()}
 
         self.shared = widened(self.shared, shared)
         self.at = [
@@ -141,59 +160,68 @@ class _Analysis:
             for places, old in zip(self.at, at, strict=True)
         ]
 
+    def _beyond(self, variable: Variable, now: Interval, old: Interval) -> Interval:
+        """The interval of a variable that still grows: all numbers of its type, or all numbers."""
+        full = self.full if variable.bits is None else type_range(variable.bits, variable.signed)
+        full = full if inside(now, full) else self.full
+        return (now[0] if now[0] == old[0] else full[0], now[1] if now[1] == old[1] else full[1])
+
     # -- one step ------------------------------------------------------------------------------------------------------
 
     def _step(self, step: Instruction, environment: Environment) -> None:
-        self._actions(step.body, environment, step)
+        self.step = step
+        self._actions(step.body, environment)
 
-    def _actions(self, actions: Sequence[Action], environment: Environment, step: Instruction) -> list[Environment]:
+    def _actions(self, actions: Sequence[Action], environment: Environment) -> list[Environment]:
         """The environments after the actions, one for each path through them. Writes are recorded."""
         ways = [environment]
         for action in actions:
-            ways = [after for way in ways for after in self._action(action, dict(way), step)]
+            ways = [after for way in ways for after in self._action(action, dict(way))]
             if len(ways) > 16:
                 ways = [_merge(ways)]
         return ways
 
-    def _action(self, action: Action, e: Environment, step: Instruction) -> list[Environment]:
+    def _action(self, action: Action, e: Environment) -> list[Environment]:
         match action:
             case Set(variable, index, value):
                 if index is not None:
-                    self._index(action, variable, self._value(index, e, step))
-                found = self._value(value, e, step)
+                    self._index(action, variable, self._value(index, e))
+                found = self._value(value, e)
                 e = _inside(e, Read(variable, index), value)
                 if variable.kind == "int" and found is not None:
                     if variable.size is None:
                         e[variable] = found
                     else:
-                        e[variable] = _join(e[variable], found)
+                        e[variable] = join(e[variable], found)
                     # A process that is stuck in the middle of a block has written this value too.
                     if variable.process is not None and variable.size is None:
-                        self.midway[variable] = _join(self.midway.get(variable, found), found)
+                        self.midway[variable] = join(self.midway.get(variable, found), found)
                     else:
                         if variable in self.caps:
                             cap = self.caps[variable]
                             found = (max(found[0], cap[0]), min(found[1], cap[1]))
                             e[variable] = found
-                        self.next_shared[variable] = _join(self.next_shared[variable], found)
+                        self.next_shared[variable] = join(self.next_shared[variable], found)
                 return [e]
             case Require(condition) | Ensure(condition):
-                self._value(condition, e, step)
+                self._value(condition, e)
                 narrowed = self._narrow(condition, _inside(e, condition), True)
                 return [] if narrowed is None else [narrowed]
             case Branch(condition, then, otherwise):
-                self._value(condition, e, step)
+                self._value(condition, e)
                 e = _inside(e, condition)
                 ways = []
                 for branch, truth in ((then, True), (otherwise, False)):
                     narrowed = self._narrow(condition, e, truth)
                     if narrowed is not None:
-                        ways += self._actions(branch, narrowed, step)
+                        ways += self._actions(branch, narrowed)
                 return ways
             case Goto(location):
-                own = {v: i for v, i in e.items() if v.process == step.process and v.size is None}
-                there = self.next_at[step.process].get(location)
-                self.next_at[step.process][location] = own if there is None else _merge([there, own])
+                assert self.step is not None
+                process = self.step.process
+                own = {v: i for v, i in e.items() if v.process == process and v.size is None}
+                there = self.next_at[process].get(location)
+                self.next_at[process][location] = own if there is None else _merge([there, own])
                 return []
 
     def _narrow(self, e: Expr, environment: Environment, truth: bool) -> Environment | None:
@@ -217,56 +245,72 @@ class _Analysis:
                         bound = self._value(other, environment)
                         if bound is None:
                             continue
-                        found = _narrowed(environment[this.variable], relation, bound)
+                        found = narrowed(environment[this.variable], relation, bound)
                         if found is None:
                             return None
                         environment = environment | {this.variable: found}
                 return environment
+            case At(process, location) if (
+                truth and self.step is None and location <= self.program.processes[process].end
+            ):
+                there = self.at[process].get(location)
+                return None if there is None else environment | there
             case _:
                 return environment
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
-    def _value(self, e: Expr, environment: Environment, step: Instruction | None = None) -> Interval | None:
-        """The interval of a number; None for a truth value."""
+    def _value(self, e: Expr, environment: Environment, *, modulo: bool = False) -> Interval | None:
+        """The interval of a number; None for a truth value. With `modulo`, the number need not fit in the bits."""
         match e:
             case Constant(value):
-                return None if isinstance(value, bool) else self._fit((value, value))
+                return None if isinstance(value, bool) else self._fit((value, value), modulo)
             case Read(variable, index):
                 if index is not None:
-                    self._index(e, variable, self._value(index, environment, step))
+                    self._index(e, variable, self._value(index, environment))
                 return environment[variable] if variable.kind == "int" else None
             case Input(number):
-                domain = step.inputs[number] if step is not None else None
+                domain = self.step.inputs[number] if self.step is not None else None
                 if domain is None or domain.kind == "bool":
                     return None
                 if domain.low is None or domain.high is None:
                     return self._fit(self.full)
                 return self._fit((domain.low, domain.high))
             case Not(operand):
-                self._value(operand, environment, step)
+                self._value(operand, environment)
                 return None
+            case Wrap(operand, bits, signed):
+                return self._wrapped(e, self._value(operand, environment, modulo=True), type_range(bits, signed))
             case Operation("&&" | "||" as operator, left, right):
-                self._value(left, environment, step)
+                self._value(left, environment)
                 narrowed = self._narrow(left, environment, operator == "&&")
                 if narrowed is not None:
-                    self._value(right, narrowed, step)
+                    self._value(right, narrowed)
                 return None
             case Operation(operator, left, right):
-                one, two = self._value(left, environment, step), self._value(right, environment, step)
-                if operator not in _ARITHMETIC or one is None or two is None:
+                self.typed = self.typed or operator in _BITWISE
+                one = self._value(left, environment, modulo=modulo and operator in _MODULO)
+                two = self._value(right, environment, modulo=modulo and operator in _MODULO and operator != "<<")
+                if operator not in ARITHMETIC or one is None or two is None:
                     return None
-                return self._fit(_calculated(operator, one, two))
+                return self._fit(calculated(operator, one, two), modulo)
             case Choice(condition, then, otherwise):
-                self._value(condition, environment, step)
+                self._value(condition, environment)
                 found = []
                 for side, truth in ((then, True), (otherwise, False)):
                     narrowed = self._narrow(condition, environment, truth)
-                    if narrowed is not None and (found_there := self._value(side, narrowed, step)) is not None:
-                        found.append(found_there)
+                    if narrowed is not None:
+                        found_there = self._value(side, narrowed, modulo=modulo)
+                        found += [] if found_there is None else [found_there]
                 return (min(v[0] for v in found), max(v[1] for v in found)) if found else None
             case _:
                 return None
+
+    def _wrapped(self, e: Wrap, operand: Interval | None, whole: Interval) -> Interval:
+        self.typed = True
+        fits = operand is not None and inside(operand, whole)
+        self.wraps[id(e)] = fits and self.wraps.get(id(e), True)
+        return self._fit(operand if fits and operand is not None else whole)
 
     def _index(self, access: Read | Set, variable: Variable, at: Interval | None) -> None:
         self._extend((0, variable.cells))
@@ -274,15 +318,16 @@ class _Analysis:
             self.loose.add(id(access))
 
     def _extend(self, interval: Interval) -> None:
-        self.extent = _join(self.extent, interval)
+        self.extent = join(self.extent, interval)
 
-    def _fit(self, interval: Interval) -> Interval:
+    def _fit(self, interval: Interval, modulo: bool = False) -> Interval:
         """Replace huge ends by infinite ones. With a width, an interval that overflows becomes the full range."""
         low, high = interval
-        if self.full != _ANY:
+        if self.full != ANY:
             return interval if self.full[0] <= low and high <= self.full[1] else self.full
-        fitting = _bounded(low, high)
-        self._extend(fitting)
+        fitting = clipped(low, high)
+        if not modulo:
+            self._extend(fitting)
         return fitting
 
 
@@ -296,7 +341,7 @@ def _inside(environment: Environment, *expressions: Expr) -> Environment:
                     environment = environment | {index: (max(low, 0), min(high, variable.cells - 1))}
             case Read(_, index) if index is not None:
                 environment = _inside(environment, index)
-            case Not(operand):
+            case Not(operand) | Wrap(operand):
                 environment = _inside(environment, operand)
             case Operation("&&" | "||", left, _):
                 environment = _inside(environment, left)
@@ -352,76 +397,15 @@ def _repeats(code: ProcessCode, location: int) -> bool:
     return False
 
 
-_ARITHMETIC = ("+", "-", "*", "/", "%")
+_BITWISE = ("&", "|", "^", "<<", ">>")
+_MODULO = ("+", "-", "*", "&", "|", "^", "<<")
+"""The operators whose result modulo 2^b needs the operands modulo 2^b only (the shift itself is exact)."""
 _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-
-
-def _join(one: Interval, two: Interval) -> Interval:
-    return (min(one[0], two[0]), max(one[1], two[1]))
 
 
 def _merge(ways: list[Environment]) -> Environment:
     first, *rest = ways
     for way in rest:
-        first = {v: _join(i, way[v]) for v, i in first.items()}
+        first = {v: join(i, way[v]) for v, i in first.items()}
     return first
-
-
-def _bounded(low: int, high: int) -> Interval:
-    """An interval with huge ends made infinite. A lower end is never plus infinity, an upper one not minus infinity."""
-    return (max(min(low, UNBOUNDED - 1), -UNBOUNDED), min(max(high, 1 - UNBOUNDED), UNBOUNDED))
-
-
-def _infinite(end: int) -> bool:
-    return abs(end) >= UNBOUNDED
-
-
-def _narrowed(value: Interval, relation: str, bound: Interval) -> Interval | None:
-    low, high = value
-    match relation:
-        case "<" if not _infinite(bound[1]):
-            high = min(high, bound[1] - 1)
-        case "<=":
-            high = min(high, bound[1])
-        case ">" if not _infinite(bound[0]):
-            low = max(low, bound[0] + 1)
-        case ">=":
-            low = max(low, bound[0])
-        case "==":
-            low, high = max(low, bound[0]), min(high, bound[1])
-        case "!=" if bound[0] == bound[1]:
-            low, high = low + (low == bound[0]), high - (high == bound[0])
-    return _bounded(low, high) if low <= high else None
-
-
-def _calculated(operator: str, one: Interval, two: Interval) -> Interval:
-    """The interval of a result.
-
-    >>> _calculated("*", (-1, 2), (3, 4)), _calculated("%", (0, 9), (4, 4)), _calculated("%", (0, 2), (4, 4))
-    ((-4, 8), (0, 3), (0, 2))
-    >>> _calculated("-", (0, UNBOUNDED), (3, 5)) == (-5, UNBOUNDED)
-    True
-    """
-    if operator == "%":
-        divisor = two[0]
-        if _infinite(two[1]):
-            return (0, UNBOUNDED)
-        whole = not any(map(_infinite, one)) and one[0] // divisor == one[1] // divisor
-        return (one[0] % divisor, one[1] % divisor) if whole else (0, divisor - 1)
-    corners = [_corner(operator, a, b) for a in one for b in two]
-    return (min(corners), max(corners))
-
-
-def _corner(operator: str, a: int, b: int) -> int:
-    """The result for two ends of intervals; they can be infinite."""
-    if not _infinite(a) and not _infinite(b):
-        return int(calculate(operator, a, b))
-    match operator:
-        case "*":
-            return UNBOUNDED * ((a > 0) - (a < 0)) * ((b > 0) - (b < 0))
-        case "/":
-            return a if _infinite(a) else -1 if a < 0 else 0
-        case "-":
-            b = -b
-    return a if _infinite(a) else b

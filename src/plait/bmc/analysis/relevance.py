@@ -8,6 +8,9 @@ a time.
 A step has two outcomes: it continues, or it fails (an assertion, an index out of range) and its process is stuck. A
 step that fails writes a flag. It does not read the array whose index is out of range, and skips the rest of its
 actions.
+
+Projections are not defined for programs with atomic sections of several steps: a step that leaves a section must not
+be omitted. All their steps are kept. If a step reads the program counter of a process, all steps of it are kept too.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from plait.bmc.program.definition import (
     Variable,
     accesses,
     distances,
+    ended_in,
 )
 
 Place = tuple[int, int]
@@ -51,12 +55,37 @@ def relevance(program: Program, ranges: Ranges, relevant: set[Variable], watched
 
     Processes, locations and variables do not change: a run of the reduced program is a run of the program.
     """
+    processes = watched_processes(program, watched)
     while True:
-        found = Relevance(program, ranges, relevant, watched)
+        found = Relevance(program, ranges, relevant, processes)
         smaller = without_unused_assignments(found.sliced(), ranges, relevant)
         if _bodies(smaller) == _bodies(program):
             return found
         program = smaller
+
+
+def watched_processes(program: Program, counters: set[int]) -> set[int]:
+    """The processes of which every step matters, if a property reads these program counters."""
+    return set(range(len(program.processes))) if any(exclusive(program)) else counters | counted(program)
+
+
+def exclusive(program: Program) -> list[frozenset[int]]:
+    """For each process, its locations inside of atomic sections of several steps."""
+    return [frozenset(step.location for step in code.instructions if step.exclusive) for code in program.processes]
+
+
+def counted(program: Program) -> set[int]:
+    """The processes whose program counters are read by steps."""
+    return set().union(*(_counted(step.body) for code in program.processes for step in code.instructions))
+
+
+def _counted(actions: tuple[Action, ...]) -> set[int]:
+    found: set[int] = set()
+    for action in actions:
+        found = found.union(*map(ended_in, expressions(action)))
+        if isinstance(action, Branch):
+            found |= _counted(action.then) | _counted(action.otherwise)
+    return found
 
 
 def _bodies(program: Program) -> list[list[tuple[Action, ...]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from plait.bmc.analysis.dependence import conflict, projection
+from plait.bmc.analysis.relevance import exclusive
 from plait.bmc.analysis.width import fits
 from plait.bmc.execution.interpreter import Cell, Interpreter, State, Step
 from plait.bmc.program.definition import Program
@@ -50,6 +51,11 @@ def slices(program: Program, names: list[str], depth: int | None = None, width: 
     >>> found.runs, found.projections
     (2, [([('q', 'y = 1;')], {'y': 1})])
     """
+    if any(exclusive(program)):
+        raise UsageError(
+            f"{program.name} has an atomic section of several steps, so it has no projections",
+            hint="use an atomic section without loops",
+        )
     interpreter = Interpreter(program, width)
     variables = []
     for name in names:

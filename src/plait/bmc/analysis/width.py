@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
-from plait.bmc.program.definition import Constant, Domain, Program
+from plait.bmc.program.definition import Constant, Domain, Program, Wrap
 from plait.kernel.errors import Argument, UsageError
 
 
@@ -14,6 +15,11 @@ def fits(program: Program, width: int | None) -> None:
         return
     if not 2 <= width <= 64:
         raise UsageError((Argument("width", width), " does not fit"), hint="give 2 to 64 bits")
+    if typed(program):
+        raise UsageError(
+            (Argument("width", width), f" does not fit: the numbers of {program.name} have types with a width"),
+            hint="leave it out",
+        )
     most = (1 << (width - 1)) - 1
     lost = [found for found in _constants(program) if not -most - 1 <= found <= most]
     if lost:
@@ -23,29 +29,33 @@ def fits(program: Program, width: int | None) -> None:
         )
 
 
+def typed(program: Program) -> bool:
+    """Whether a number of a program has a type with a number of bits."""
+    return any(v.bits is not None for v in program.variables) or any(isinstance(n, Wrap) for n in _nodes(program))
+
+
 def _constants(program: Program) -> list[int]:
     """All numbers of a program, including the ends of ranges and the branches of `choose`."""
     found: list[int] = []
-
-    def walk(node: object) -> None:
+    for variable in program.variables:
+        found += [int(v) for v in (*variable.initial, variable.low, variable.high) if v is not None]
+    for node in _nodes(program):
         if isinstance(node, Constant):
             found.append(int(node.value))
         elif isinstance(node, Domain):
-            found.extend(end for end in (node.low, node.high) if end is not None)
-        elif isinstance(node, tuple):
-            for part in node:
-                walk(part)
-        elif dataclasses.is_dataclass(node) and type(node).__module__ == Constant.__module__:
-            for field in dataclasses.fields(node):
-                if field.name != "variable":
-                    walk(getattr(node, field.name))
-
-    for variable in program.variables:
-        found += [int(v) for v in (*variable.initial, variable.low, variable.high) if v is not None]
-    for code in program.processes:
-        for step in code.instructions:
-            walk(step.body)
-            walk(step.inputs)
-    for e in (*program.initial, *(p.condition for p in program.properties)):
-        walk(e)
+            found += [end for end in (node.low, node.high) if end is not None]
     return found
+
+
+def _nodes(program: Program) -> Iterator[object]:
+    """All actions, expressions and domains of a program."""
+    steps = [step for code in program.processes for step in code.instructions]
+    stack: list[object] = [part for step in steps for part in (step.body, step.inputs)]
+    stack += [*program.initial, *(p.condition for p in program.properties)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack += node
+        elif dataclasses.is_dataclass(node) and type(node).__module__ == Constant.__module__:
+            yield node
+            stack += [getattr(node, f.name) for f in dataclasses.fields(node) if f.name != "variable"]

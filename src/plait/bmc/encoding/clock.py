@@ -17,15 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.analysis.relevance import relevance
+from plait.bmc.analysis.ranges import Ranges, free_range
+from plait.bmc.analysis.relevance import counted, exclusive, relevance
 from plait.bmc.encoding import symbolic
-from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.encoding.smt import CannotEncodeError, Formula, Term
 from plait.bmc.encoding.symbolic import Access
 from plait.bmc.encoding.witness import Model, Witness, cell_name, input_name
 from plait.bmc.program.definition import Expr, Program, Variable, accesses, ended_in, longest, variables_of
 
 Slot = tuple[int, int]
+
+
+def supports(program: Program) -> bool:
+    """Whether the encoding can express a program: no atomic section of several steps, no step reads a location."""
+    return not any(exclusive(program)) and not counted(program)
 
 
 class _Write:
@@ -60,6 +65,8 @@ class ClockEncoding:
         projection: bool = False,
         exact: bool = False,
     ) -> None:
+        if not supports(program):
+            raise CannotEncodeError("an atomic section of several steps in the encoding clock")
         self.depth, self.ranges = depth, ranges
         self.f = Formula(bits)
         relevant = list(relevant)
@@ -93,7 +100,7 @@ class ClockEncoding:
             for k in range(variable.cells):
                 self._last(variable, k)
         for e in program.initial:
-            self.f.add(self._evaluate(e, lambda v, k, _: self.initial[v][int(k)], [False] * count))
+            self.f.add(self._evaluate(e, lambda v, k, _: self.initial[v][int(k)], lambda _, place: place == 0))
         if not exact and not self.watched and not self.marks and not any(self.writes[v] for v in self.relevant):
             # No step writes a relevant variable, so the run without steps is enough.
             for slots in self.taken:
@@ -128,8 +135,8 @@ class ClockEncoding:
         if variable.kind == "bool":
             return f.boolean(cell_name(variable, k))
         term = f.number(cell_name(variable, k))
-        if variable.low is not None and variable.high is not None:
-            f.add(f.all(f.operate("<=", f.wrap(variable.low), term), f.operate("<=", term, f.wrap(variable.high))))
+        if (limits := free_range(variable)) is not None:
+            f.add(symbolic.between(f, term, limits))
         return term
 
     # -- slots ---------------------------------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ class ClockEncoding:
                 inputs.append(f.boolean(name) if domain.kind == "bool" else f.number(name))
                 f.add(f.implies(taken, symbolic.domain(f, inputs[-1], domain)))
             load = _Loads(self, (p, n), taken, ports)
-            outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, [])
+            outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, lambda _p, _place: False)
             f.add(f.implies(taken, outcome.enabled))
             for when, target in outcome.targets:
                 moves.setdefault(target, []).append(f.all(taken, when))
@@ -297,20 +304,9 @@ class ClockEncoding:
                 f.add(f.implies(chosen, f.equal(stamp, clock, self.stamp)))
                 f.add(f.implies(match, f.at_most(clock, stamp, self.stamp)))
         untouched = f.all(*(f.not_(match) for _, match in found))
-        initial = self._select(variable, self.initial[variable], index)
+        initial = symbolic.select(f, variable, self.initial[variable], index)
         f.add(f.implies(f.all(active, untouched), same(initial)))
         f.add(f.any(f.not_(active), untouched, *sources))
-
-    def _select(self, variable: Variable, cells: list[Term], index: Term) -> Term:
-        """The cell at an index."""
-        f = self.f
-        if not isinstance(index, str):
-            return cells[index if 0 <= index < len(cells) else 0]
-        sort = None if variable.kind == "bool" else f.sort
-        found = cells[-1]
-        for k in reversed(range(len(cells) - 1)):
-            found = f.select(f.equal(index, k), cells[k], found, sort)
-        return found
 
     # -- constraints ---------------------------------------------------------------------------------------------------
 
@@ -349,11 +345,16 @@ class ClockEncoding:
 
     def evaluate(self, e: Expr) -> Term:
         """The final value of an expression of `relevant`."""
-        ended = [at.get(code.end, False) for code, at in zip(self.program.processes, self.at, strict=True)]
-        return self._evaluate(e, lambda v, k, _: self._last(v, int(k)), ended)
 
-    def _evaluate(self, e: Expr, load: symbolic.Load, ended: list[Term]) -> Term:
-        return symbolic.evaluate(self.f, self.program, self.ranges, e, load, ended)
+        def load(variable: Variable, index: Term, _: Term) -> Term:
+            if not isinstance(index, str):
+                return self._last(variable, index if 0 <= index < variable.cells else 0)
+            return symbolic.select(self.f, variable, [self._last(variable, k) for k in range(variable.cells)], index)
+
+        return self._evaluate(e, load, lambda p, place: self.at[p].get(place, False))
+
+    def _evaluate(self, e: Expr, load: symbolic.Load, at: symbolic.Places) -> Term:
+        return symbolic.evaluate(self.f, self.program, self.ranges, e, load, at)
 
     def decode(self, model: Model) -> Witness:
         """The run of a model, ordered by clocks. A slot without a clock follows the previous slot of its process."""
@@ -380,7 +381,7 @@ class _Loads:
     def __call__(self, variable: Variable, index: Term, when: Term) -> Term:
         of = self.of
         if variable not in of.shared:
-            return of._select(variable, of.cells[variable], index)
+            return symbolic.select(of.f, variable, of.cells[variable], index)
         when = of.f.all(self.taken, when)
         if (variable, index) in self.known:
             # The same cell again: a step is atomic, so the value is the same.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from plait.bmc.analysis.invariants import invariants
 from plait.bmc.analysis.ranges import ranges
-from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.encoding.smt import Formula, Term, TooLargeError
 from plait.bmc.encoding.steps import StepsEncoding
 from plait.bmc.encoding.z3_solver import Answer
 from plait.bmc.program.arithmetic import negate
@@ -31,6 +31,13 @@ class Induction:
 
     def holds(self, condition: Expr, depth: int) -> Answer:
         """unsat, if no path of `depth` + 1 steps exists in which only the last state violates the condition."""
+        try:
+            f, goal = self._path(condition, depth)
+        except TooLargeError as error:
+            return Answer("unknown", {}, 0.0, str(error) or "a formula that is too large")
+        return self.decide(f, [goal])
+
+    def _path(self, condition: Expr, depth: int) -> tuple[Formula, Term]:
         path = StepsEncoding(self.program, depth + 1, self.known, self.bits, arbitrary=True, exact=True, ordered=False)
         f = path.f
         for guess in self.invariants:
@@ -40,4 +47,4 @@ class Induction:
         for i, one in enumerate(path.moments):
             for two in path.moments[:i]:
                 f.add(path.differs(one, two))
-        return self.decide(f, [path.evaluate(negate(condition))])
+        return f, path.evaluate(negate(condition))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plait.bmc.program.arithmetic import calculate
+from plait.bmc.program.arithmetic import calculate, wrapped
 
 Term = str | bool | int
 """Known: a bool or an int. Unknown: an SMT-LIB term."""
@@ -17,6 +17,10 @@ Term = str | bool | int
 _LONG = 60
 _COMPARE = {"<": "bvslt", "<=": "bvsle", ">": "bvsgt", ">=": "bvsge"}
 _BITS = {"+": "bvadd", "-": "bvsub", "*": "bvmul"}
+_BITWISE = {"&": "bvand", "|": "bvor", "^": "bvxor", "<<": "bvshl", ">>": "bvashr"}
+_DIVISIONS = ("/", "%", "quot", "rem")
+_SHIFTS = ("<<", ">>")
+_MOST_SHIFT = 64
 
 
 LARGEST = 30 << 20
@@ -25,6 +29,10 @@ LARGEST = 30 << 20
 
 class TooLargeError(Exception):
     """The formula is larger than the limit."""
+
+
+class CannotEncodeError(TooLargeError):
+    """No formula for the program: a bitwise operator has an operand of unbounded size."""
 
 
 class Formula:
@@ -200,8 +208,30 @@ class Formula:
         half = 1 << (self.bits - 1)
         return (value + half) % (2 * half) - half
 
+    def modulo(self, term: Term, bits: int, signed: bool) -> Term:
+        """A number modulo 2^bits, from 0 or with a sign. With more bits than numbers have, it is the number itself.
+
+        The number need not be exact: a term that is right modulo 2^bits is enough.
+        """
+        if self.bits is not None and bits >= self.bits:
+            return term  # the analysis of ranges has counted the bits of the result
+        if not isinstance(term, str):
+            return wrapped(int(term), bits, signed)
+        if self.bits is not None:
+            extend = "sign_extend" if signed else "zero_extend"
+            low = f"((_ extract {bits - 1} 0) {term})"
+            return self.named(f"((_ {extend} {self.bits - bits}) {low})", self.sort)
+        if not signed:
+            return self.named(f"(mod {term} {1 << bits})", self.sort)
+        half = 1 << (bits - 1)
+        return self.named(f"(- (mod (+ {term} {half}) {1 << bits}) {half})", self.sort)
+
     def operate(self, operator: str, left: Term, right: Term) -> Term:
-        """Arithmetic (+ - * / %) and comparisons of numbers."""
+        """Arithmetic and comparisons of numbers. A divisor is not 0, a shift is 0 to 64; else, the result is any number."""
+        if not isinstance(right, str) and (
+            (operator in _DIVISIONS and right == 0) or (operator in _SHIFTS and not 0 <= right <= _MOST_SHIFT)
+        ):
+            return 0  # no run evaluates this
         if not isinstance(left, str) and not isinstance(right, str):
             result = calculate(operator, left, right)
             return result if isinstance(result, bool) else self.wrap(result)
@@ -209,27 +239,72 @@ class Formula:
             return self.equal(left, right)
         if operator == "!=":
             return self.not_(self.equal(left, right))
+        if right == 0 and not isinstance(right, str) and operator in ("+", "-", "|", "^", "<<", ">>"):
+            return left
         one, two = self._literal(left, self.bits), self._literal(right, self.bits)
         if operator in _COMPARE:
             name = operator if self.bits is None else _COMPARE[operator]
             return self.named(f"({name} {one} {two})", "Bool")
         if operator in _BITS:
-            if right == 0 and operator != "*" and not isinstance(right, str):
-                return left
             return self.named(f"({operator if self.bits is None else _BITS[operator]} {one} {two})", self.sort)
-        return self._divided(operator, one, two, int(right))
-
-    def _divided(self, operator: str, one: str, two: str, divisor: int) -> Term:
-        """Division or remainder, rounding down. The divisor is known and positive."""
         if self.bits is None:
-            return self.named(f"({'div' if operator == '/' else 'mod'} {one} {two})", self.sort)
-        power = divisor & (divisor - 1) == 0
-        rest = f"(bvand {one} {self._literal(divisor - 1, self.bits)})" if power else f"(bvsmod {one} {two})"
-        if operator == "%":
-            return self.named(rest, self.sort)
-        if power:
-            return self.named(f"(bvashr {one} {self._literal(divisor.bit_length() - 1, self.bits)})", self.sort)
-        # bvsdiv rounds towards zero: subtract one where it rounded up.
+            bitwise = operator in _BITWISE
+            text = _bitwise_integers(operator, left, right) if bitwise else _divided_integers(operator, one, two, right)
+        elif operator in _BITWISE:
+            text = f"({_BITWISE[operator]} {one} {two})"
+        else:
+            text = self._divided(operator, one, two, right)
+        return self.named(text, self.sort)
+
+    def _divided(self, operator: str, one: str, two: str, divisor: Term) -> str:
+        """Division or remainder of bit-vectors. `/` and `%` round down, `quot` and `rem` round towards zero."""
         zero, less = self._literal(0, self.bits), self._literal(1, self.bits)
-        up = f"(and (bvslt {one} {zero}) (not (= {rest} {zero})))"
-        return self.named(f"(bvsub (bvsdiv {one} {two}) (ite {up} {less} {zero}))", self.sort)
+        if isinstance(divisor, int) and divisor > 0 and divisor & (divisor - 1) == 0:
+            rest = f"(bvand {one} {self._literal(divisor - 1, self.bits)})"
+            shift = self._literal(divisor.bit_length() - 1, self.bits)
+            match operator:
+                case "%":
+                    return rest
+                case "/":
+                    return f"(bvashr {one} {shift})"
+                case "quot":
+                    up = f"(ite (bvslt {one} {zero}) {self._literal(divisor - 1, self.bits)} {zero})"
+                    return f"(bvashr (bvadd {one} {up}) {shift})"
+            down = f"(and (bvslt {one} {zero}) (not (= {rest} {zero})))"
+            return f"(ite {down} (bvsub {rest} {two}) {rest})"
+        match operator:
+            case "quot":
+                return f"(bvsdiv {one} {two})"
+            case "rem":
+                return f"(bvsrem {one} {two})"
+            case "%":
+                return f"(bvsmod {one} {two})"
+        # bvsdiv rounds towards zero: subtract one where it rounded up.
+        up = f"(and (xor (bvslt {one} {zero}) (bvslt {two} {zero})) (not (= (bvsrem {one} {two}) {zero})))"
+        return f"(bvsub (bvsdiv {one} {two}) (ite {up} {less} {zero}))"
+
+
+def _divided_integers(operator: str, one: str, two: str, divisor: Term) -> str:
+    """Division or remainder of integers. `div` and `mod` of SMT-LIB leave a remainder that is never negative."""
+    if operator in ("quot", "rem"):
+        name = "div" if operator == "quot" else "mod"
+        return f"(ite (>= {one} 0) ({name} {one} {two}) (- ({name} (- {one}) {two})))"
+    plain = f"({'div' if operator == '/' else 'mod'} {one} {two})"
+    if isinstance(divisor, int) and divisor > 0:
+        return plain
+    other = f"(- {plain} 1)" if operator == "/" else f"(+ {plain} {two})"
+    return f"(ite (or (> {two} 0) (= (mod {one} {two}) 0)) {plain} {other})"
+
+
+def _bitwise_integers(operator: str, left: Term, right: Term) -> str:
+    """A bitwise operator on integers, if a constant operand makes it arithmetic."""
+    if operator in ("&", "^") and not isinstance(left, str):
+        left, right = right, left
+    if isinstance(right, int) and isinstance(left, str):
+        if operator == "&" and right >= 0 and right & (right + 1) == 0:
+            return f"(mod {left} {right + 1})"
+        if operator == "^" and right == -1:
+            return f"(- (- {left}) 1)"
+        if operator in _SHIFTS:
+            return f"({'*' if operator == '<<' else 'div'} {left} {1 << right})"
+    raise CannotEncodeError(f"the operator {operator} on a number without a bound")

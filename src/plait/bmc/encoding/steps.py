@@ -9,6 +9,10 @@ reads the cell" means: the next step reads it, or a step after that reads it. So
 and the constraint grows linearly with the depth. The d_ij of Saissi 2019 grow with its square. Each cell of an array
 has its own flag: dependence is conditional on the indices. Program counters are cells too: a step writes the counter of
 its process, and the next step of this process reads it.
+
+While a process is in an atomic section of several steps, no other process is selected. Two neighbouring steps are not
+exchanged if the first one leaves such a section, or the second one enters one. There are no projections of programs
+with such sections.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.analysis.relevance import Relevance, relevance
+from plait.bmc.analysis.intervals import bounded
+from plait.bmc.analysis.ranges import Ranges, free_range
+from plait.bmc.analysis.relevance import Relevance, counted, exclusive, relevance, watched_processes
 from plait.bmc.encoding import symbolic
 from plait.bmc.encoding.smt import Formula, Term
 from plait.bmc.encoding.symbolic import Access, Outcome
@@ -65,12 +70,13 @@ class StepsEncoding:
         self.f = Formula(bits)
         self.arbitrary, self.exact = arbitrary, exact
         """Start at any state instead of an initial one, without dummy steps."""
-        self.relevant: set[Variable] = set()
-        self.watched: set[int] = set()
-        for e in relevant:
-            self.relevant |= variables_of(e)
-            self.watched |= ended_in(e)
-        self.projection = projection
+        relevant = list(relevant)
+        self.relevant: set[Variable] = {v for e in relevant for v in variables_of(e)}
+        self.watched = watched_processes(program, {p for e in relevant for p in ended_in(e)})
+        self.exclusive = exclusive(program)
+        self.counted = counted(program)
+        """The processes whose program counters are read by steps."""
+        self.projection = projection = "none" if any(self.exclusive) else projection
         found: Relevance | None = None
         if projection != "none":
             found = relevance(program, ranges, self.relevant, self.watched)
@@ -110,11 +116,10 @@ class StepsEncoding:
                 name = cell_name(variable, k)
                 term = f.boolean(name) if variable.kind == "bool" else f.number(name)
                 cells[variable].append(term)
-                low, high = variable.low, variable.high
-                if self.arbitrary and variable.kind == "int":
-                    low, high = self.ranges.variables[variable]
-                if low is not None and high is not None and variable.kind == "int" and abs(low) + abs(high) < 1 << 40:
-                    f.add(f.all(f.operate("<=", f.wrap(low), term), f.operate("<=", term, f.wrap(high))))
+                if variable.kind == "int":
+                    limits = self.ranges.variables[variable] if self.arbitrary else free_range(variable)
+                    if limits is not None and bounded(limits):
+                        f.add(symbolic.between(f, term, limits))
         at: list[dict[int, Term]] = []
         for p, code in enumerate(self.program.processes):
             if not self.arbitrary:
@@ -135,7 +140,7 @@ class StepsEncoding:
     def evaluate(self, e: Expr, moment: Moment | None = None) -> Term:
         """The value of an expression in a state; by default in the last one."""
         moment = moment or self.moments[-1]
-        return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(moment), self._ended(moment))
+        return symbolic.evaluate(self.f, self.program, self.ranges, e, _loader(self.f, moment), _places(moment))
 
     def differs(self, one: Moment, two: Moment) -> Term:
         """Whether two states of the path are different."""
@@ -148,8 +153,9 @@ class StepsEncoding:
             found += [f.not_(f.same(here.get(t, False), there.get(t, False))) for t in {**here, **there}]
         return f.any(*found)
 
-    def _ended(self, moment: Moment) -> list[Term]:
-        return [at.get(code.end, False) for code, at in zip(self.program.processes, moment.at, strict=True)]
+    def _inside(self, moment: Moment, p: int) -> Term:
+        """Whether a process is in an atomic section of several steps."""
+        return self.f.any(*(moment.at[p].get(place, False) for place in self.exclusive[p]))
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -159,7 +165,6 @@ class StepsEncoding:
         self.running.append(running)
         reading: dict[tuple[Variable, int], _Port] = {}
         done: list[tuple[Term, Outcome]] = []
-        ended = self._ended(before)
         at_next: list[dict[int, Term]] = []
         for p, code in enumerate(self.program.processes):
             moves: dict[int, list[Term]] = {}
@@ -175,7 +180,7 @@ class StepsEncoding:
                 step = code.instructions[place]
                 inputs = self._inputs(i, p, step, taken)
                 load = _Loads(self, i, before, taken, reading)
-                outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, ended)
+                outcome = symbolic.run(f, self.program, self.ranges, step, load, inputs, _places(before))
                 f.add(f.implies(taken, outcome.enabled))
                 done.append((taken, outcome))
                 for when, target in outcome.targets:
@@ -191,8 +196,11 @@ class StepsEncoding:
             for read in outcome.reads:
                 if not isinstance(read.at, str):
                     reads.setdefault((read.variable, read.at), []).append(f.all(taken, read.when))
+            for p, when in outcome.counters:
+                reads.setdefault(p, []).append(f.all(taken, when))
         for (variable, _), port in reading.items():
             self._resolve_read(i, variable, port, before, reads)
+        writes.update((p, [running[p]]) for p in self.counted)
         cells = self._written(i, before, done, writes)
         self.reads.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in reads.items()})
         self.writes.append({cell: f.named(f.any(*flags), "Bool") for cell, flags in writes.items()})
@@ -214,8 +222,10 @@ class StepsEncoding:
             sort = f"(_ BitVec {bits})"
             running = [f.equal(selected, p, sort) for p in range(count)]
             f.add(f.at_most(selected, count, sort))
+        inside = [self._inside(before, p) for p in range(count)]
         for p in range(count):
-            f.add(f.implies(running[p], can[p]))
+            others = f.any(*(flag for q, flag in enumerate(inside) if q != p))
+            f.add(f.implies(running[p], f.all(can[p], f.not_(others))))
         running = [f.named(r, "Bool") if c is not False else False for r, c in zip(running, can, strict=True)]
         if self.exact:
             f.add(f.any(*running))
@@ -293,10 +303,9 @@ class StepsEncoding:
 
     def _lemma(self, variable: Variable, value: Term) -> None:
         """Assert the range of a number, as the analysis found it. The solver need not derive it again."""
-        f = self.f
-        low, high = self.ranges.variables[variable]
-        if f.bits is not None and abs(low) + abs(high) < 1 << 40:
-            f.add(f.all(f.operate("<=", low, value), f.operate("<=", value, high)))
+        limits = self.ranges.variables[variable]
+        if self.f.bits is not None and bounded(limits):
+            self.f.add(symbolic.between(self.f, value, limits))
 
     # -- constraints ---------------------------------------------------------------------------------------------------
 
@@ -330,6 +339,9 @@ class StepsEncoding:
                 clash.append(f.all(wrote, self.writes[i + 1].get(cell, False)))
             for cell, read in self.reads[i].items():
                 clash.append(f.all(read, self.writes[i + 1].get(cell, False)))
+            for p, (first, second) in enumerate(zip(self.running[i], self.running[i + 1], strict=True)):
+                clash.append(f.all(first, self._inside(self.moments[i], p)))
+                clash.append(f.all(second, self._inside(self.moments[i + 2], p)))
             dependent = f.any(*clash)
             for p, first in enumerate(self.running[i]):
                 lower = f.any(*self.running[i + 1][:p])
@@ -361,14 +373,14 @@ def _selected(f: Formula, options: list[tuple[Term, Term]], sort: str | None = "
     return f.named(value, kind or "Bool")
 
 
-def _loader(moment: Moment) -> symbolic.Load:
-    """Read a state at known indices."""
+def _loader(f: Formula, moment: Moment) -> symbolic.Load:
+    """Read a state."""
+    return lambda variable, index, _: symbolic.select(f, variable, moment.cells[variable], index)
 
-    def load(variable: Variable, index: Term, when: Term) -> Term:
-        assert not isinstance(index, str)
-        return moment.cells[variable][index]
 
-    return load
+def _places(moment: Moment) -> symbolic.Places:
+    """The locations of processes in a state."""
+    return lambda p, place: moment.at[p].get(place, False)
 
 
 class _Loads:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from plait.bmc.analysis.intervals import Interval
 from plait.bmc.analysis.ranges import Ranges
 from plait.bmc.encoding.smt import Formula, Term
+from plait.bmc.program.arithmetic import ARITHMETIC
 from plait.bmc.program.definition import (
-    ASSERTIONS,
     BOUNDS,
     Action,
+    At,
     Branch,
     Choice,
     Constant,
@@ -26,6 +28,7 @@ from plait.bmc.program.definition import (
     Goto,
     Input,
     Instruction,
+    Kind,
     Not,
     Operation,
     Program,
@@ -33,10 +36,13 @@ from plait.bmc.program.definition import (
     Require,
     Set,
     Variable,
+    Wrap,
 )
 
 Load = Callable[[Variable, Term, Term], Term]
 """The value of a variable at an index (0 if it is not an array), read under a condition."""
+Places = Callable[[int, int], Term]
+"""Whether a process is at a location."""
 
 
 class Access(NamedTuple):
@@ -58,6 +64,8 @@ class Outcome(NamedTuple):
     """In program order: of two writes to one cell, the later one wins."""
     targets: list[tuple[Term, int]]
     """The next locations with their conditions; stuck is one of them."""
+    counters: list[tuple[int, Term]]
+    """The processes whose program counters the step reads, with conditions."""
 
 
 def run(
@@ -67,22 +75,32 @@ def run(
     step: Instruction,
     load: Load,
     inputs: Sequence[Term],
-    ended: list[Term],
+    at: Places,
 ) -> Outcome:
-    """Execute a step on terms. `ended`: for each process, whether it has ended before the step."""
-    return _Run(f, program, ranges, load, inputs, ended).outcome(step)
+    """Execute a step on terms. `at`: the locations of processes before the step."""
+    run = _Run(f, program, ranges, load, inputs, at)
+    run.kinds = [domain.kind for domain in step.inputs]
+    return run.outcome(step)
 
 
-def evaluate(f: Formula, program: Program, ranges: Ranges, e: Expr, load: Load, ended: list[Term]) -> Term:
+def evaluate(f: Formula, program: Program, ranges: Ranges, e: Expr, load: Load, at: Places) -> Term:
     """Evaluate an expression of a property or of the initial condition on terms."""
-    return _Run(f, program, ranges, load, (), ended).value(e, True)
+    return _Run(f, program, ranges, load, (), at).value(e, True)
 
 
 def domain(f: Formula, input_: Term, domain: Domain) -> Term:
     """The condition that an input has one of its possible values."""
     if domain.low is None or domain.high is None:
         return True
-    return f.all(f.operate("<=", f.wrap(domain.low), input_), f.operate("<=", input_, f.wrap(domain.high)))
+    return between(f, input_, (domain.low, domain.high))
+
+
+def between(f: Formula, number: Term, limits: Interval) -> Term:
+    """The condition that a number is in a range. Every number of the width of the formula is in a range without ends."""
+    low, high = (f.wrap(end) for end in limits)
+    least, most = (None, None) if f.bits is None else (-1 << (f.bits - 1), (1 << (f.bits - 1)) - 1)
+    above = low == least or f.operate("<=", low, number)
+    return f.all(above, high == most or f.operate("<=", number, high))
 
 
 class _Run:
@@ -93,10 +111,12 @@ class _Run:
         ranges: Ranges,
         load: Load,
         inputs: Sequence[Term],
-        ended: list[Term],
+        at: Places,
     ) -> None:
         self.f, self.program, self.ranges, self.load = f, program, ranges, load
-        self.inputs, self.ended = inputs, ended
+        self.inputs, self.at = inputs, at
+        self.kinds: list[Kind] = []
+        """The kinds of the inputs."""
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.targets: list[tuple[Term, int]] = []
@@ -104,13 +124,14 @@ class _Run:
         self.failed: list[Term] = []
         """Conditions under which an index of the current action is out of range."""
         self.stuck: list[Term] = []
+        self.counters: list[tuple[int, Term]] = []
 
     def outcome(self, step: Instruction) -> Outcome:
         self.actions(step.body, True)
         stuck = self.f.any(*self.stuck)
         if stuck is not False:
             self.targets.append((stuck, self.program.processes[step.process].stuck))
-        return Outcome(self.f.all(*self.enabled), self.reads, self.writes, self.targets)
+        return Outcome(self.f.all(*self.enabled), self.reads, self.writes, self.targets, self.counters)
 
     def actions(self, actions: Sequence[Action], path: Term) -> Term:
         """Execute actions under a condition, and return the condition under which the step continues after them."""
@@ -130,10 +151,10 @@ class _Run:
                     path = self.survive(path)
                     self.enabled.append(f.implies(path, holds))
                     path = f.all(path, holds)
-                case Ensure(condition):
+                case Ensure(condition, check):
                     holds = self.value(condition, path)
                     path = self.survive(path)
-                    self.fail(ASSERTIONS, f.all(path, f.not_(holds)))
+                    self.fail(check, f.all(path, f.not_(holds)))
                     path = f.all(path, holds)
                 case Branch(condition, then, otherwise):
                     holds = self.value(condition, path)
@@ -182,7 +203,14 @@ class _Run:
             case Input(number):
                 return self.inputs[number]
             case Ended(process):
-                return self.ended[process]
+                self.counters.append((process, path))
+                return self.at(process, self.program.processes[process].end)
+            case At(process, location):
+                self.counters.append((process, path))
+                return self.at(process, location)
+            case Wrap(operand, bits, signed):
+                found = self.value(operand, path)
+                return found if self.ranges.exact(e) else f.modulo(found, bits, signed)
             case Not(operand):
                 return f.not_(self.value(operand, path))
             case Operation("&&", left, right):
@@ -191,14 +219,16 @@ class _Run:
             case Operation("||", left, right):
                 one = self.value(left, path)
                 return f.any(one, self.value(right, f.all(path, f.not_(one)))) if one is not True else True
-            case Operation("==" | "!=" as operator, left, right) if _boolean(left):
+            case Operation("==" | "!=" as operator, left, right) if self.boolean(left):
                 same = f.same(self.value(left, path), self.value(right, path))
                 return same if operator == "==" else f.not_(same)
             case Operation(operator, left, right):
                 return f.operate(operator, self.value(left, path), self.value(right, path))
             case Choice(condition, then, otherwise):
                 test = self.value(condition, path)
-                sort = None if _boolean(then) else f.sort
+                if not isinstance(test, str):
+                    return self.value(then if test else otherwise, path)
+                sort = None if self.boolean(then) else f.sort
                 one = self.value(then, f.all(path, test))
                 two = self.value(otherwise, f.all(path, f.not_(test)))
                 return f.select(test, one, two, sort)
@@ -226,19 +256,31 @@ class _Run:
             value = f.select(hit, written, value, sort)
         return value
 
+    def boolean(self, e: Expr) -> bool:
+        """Whether an expression is a truth value."""
+        match e:
+            case Constant(value):
+                return isinstance(value, bool)
+            case Read(variable, _):
+                return variable.kind == "bool"
+            case Operation(operator, _, _):
+                return operator not in ARITHMETIC
+            case Choice(_, then, _):
+                return self.boolean(then)
+            case Input(number):
+                return self.kinds[number] == "bool"
+            case Wrap():
+                return False
+            case _:
+                return True
 
-def _boolean(e: Expr) -> bool:
-    """Whether an expression is a truth value."""
-    match e:
-        case Constant(value):
-            return isinstance(value, bool)
-        case Read(variable, _):
-            return variable.kind == "bool"
-        case Operation(operator, _, _):
-            return operator not in ("+", "-", "*", "/", "%")
-        case Choice(_, then, _):
-            return _boolean(then)
-        case Input(_):
-            return False
-        case _:
-            return True
+
+def select(f: Formula, variable: Variable, cells: Sequence[Term], index: Term) -> Term:
+    """The cell at an index. Out of range, it is any cell."""
+    if not isinstance(index, str):
+        return cells[index if 0 <= index < len(cells) else 0]
+    sort = None if variable.kind == "bool" else f.sort
+    found = cells[-1]
+    for k in reversed(range(len(cells) - 1)):
+        found = f.select(f.equal(index, k), cells[k], found, sort)
+    return found
