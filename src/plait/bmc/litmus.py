@@ -19,6 +19,7 @@ def litmus(processes: int, seed: int = SEED) -> str:
     dice = random.Random(seed * 100 + processes)
     lines = [
         f"// Random accesses of {processes} processes: litmus({processes}), seed {seed} (Saissi 2019, section 4.6).",
+        "atomic statements;",
         f"int {', '.join(f'{name} = 0' for name in SHARED)};",
         "int B[4] = 0;",
     ]

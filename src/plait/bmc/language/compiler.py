@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plait.bmc.language import syntax as s
+from plait.bmc.language.accesses import SingleAccesses
 from plait.bmc.language.expressions import MANY, Scope
 from plait.bmc.program.arithmetic import negate, operation
+from plait.bmc.program.builder import loose
 from plait.bmc.program.definition import (
     ASSERTIONS,
     BOUNDS,
     Action,
     Branch,
-    Choice,
     Constant,
     Domain,
     Ended,
@@ -33,8 +34,10 @@ from plait.bmc.program.definition import (
     Set,
     Value,
     Variable,
+    accesses,
 )
 from plait.bmc.program.source import Place
+from plait.bmc.program.steps import targets_of
 from plait.kernel.errors import Argument, UsageError
 
 _KINDS: dict[str, Kind] = {"int": "int", "bool": "bool", "lock": "bool"}
@@ -48,12 +51,32 @@ def compile_program(tree: s.ProgramTree, parameters: Mapping[str, str | int | bo
     >>> [process.name for process in program.processes]
     ['p[1]', 'p[2]', 'p[3]']
     """
-    return _Compiler(tree, dict(parameters or {})).program()
+    atomic = _Compiler(tree, dict(parameters or {}), frozenset()).program()
+    if tree.atomic or not (contended := _contended(atomic)):
+        return atomic
+    return _Compiler(tree, dict(parameters or {}), contended).program()
+
+
+def _contended(program: Program) -> frozenset[str]:
+    """The variables that several processes access, and that some process writes."""
+    users: dict[Variable, set[int]] = {}
+    written: set[Variable] = set()
+    for code in program.processes:
+        for step in code.instructions:
+            reads, writes = accesses(step.body)
+            written |= writes
+            for variable in reads | writes:
+                users.setdefault(variable, set()).add(step.process)
+    return frozenset(v.name for v, those in users.items() if v in written and v.process is None and len(those) > 1)
 
 
 class _Compiler:
-    def __init__(self, tree: s.ProgramTree, parameters: dict[str, str | int | bool]) -> None:
-        self.tree, self.source = tree, tree.source
+    """Compiles a program. A step has at most one access to the `contended` variables."""
+
+    def __init__(self, tree: s.ProgramTree, parameters: dict[str, str | int | bool], contended: frozenset[str]) -> None:
+        self.tree, self.source, self.contended = tree, tree.source, contended
+        self.divided: dict[int, tuple[Place, int]] = {}
+        """By line: the statements that are several steps, each with their number."""
         self.constants = self._constants(parameters)
         self.taken: dict[str, str] = dict.fromkeys(self.constants, "a constant")
         self.variables: list[Variable] = []
@@ -166,6 +189,13 @@ class _Compiler:
             initial,
             tuple(properties),
             self.constants,
+            self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(
+            f"{self.source.name}, line {line}: {place.text} is {count} steps, one for each access to a shared variable"
+            for line, (place, count) in sorted(self.divided.items())
         )
 
     def _indices(self, d: s.ProcessDeclaration) -> list[int | None]:
@@ -225,66 +255,99 @@ class _Compiler:
         return _ProcessCompiler(self, scope, number).code(name, d.name, d.body), names
 
 
+class _Step:
+    """A step whose location is known, and whose actions may follow later."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.actions: list[Action] = []
+        self.inputs: tuple[Domain, ...] = ()
+        self.waits = self.synchronizes = False
+
+
 class _ProcessCompiler:
     """Turns the statements of one process into steps."""
 
     def __init__(self, whole: _Compiler, scope: Scope, number: int) -> None:
         self.whole, self.scope, self.number = whole, scope, number
-        self.bodies: list[tuple[list[Action], Place, tuple[Domain, ...]]] = []
+        self.steps: list[_Step] = []
         self.inputs: list[Domain] = []
+        self.accesses = SingleAccesses(self, whole.contended)
 
     def code(self, name: str, role: str, body: tuple[s.Statement, ...]) -> ProcessCode:
-        end = self._block(body)
-        assert end == len(self.bodies)
+        self.name = name
+        self._block(body)
         steps = tuple(
-            Instruction(self.number, at, tuple(actions), _targets(actions), place, inputs)
-            for at, (actions, place, inputs) in enumerate(self.bodies)
+            Instruction(
+                self.number,
+                at,
+                tuple(step.actions),
+                targets_of(step.actions),
+                step.place,
+                step.inputs,
+                waits=step.waits,
+                synchronizes=step.synchronizes or self.whole.tree.atomic,
+            )
+            for at, step in enumerate(self.steps)
         )
         return ProcessCode(name, role, steps)
 
-    def _new_step(self, place: Place) -> int:
-        self.bodies.append(([], place, ()))
-        return len(self.bodies) - 1
+    def new_step(self, place: Place) -> int:
+        """A step whose actions follow later, and its location."""
+        self.steps.append(_Step(place))
+        return len(self.steps) - 1
 
-    def _fill(self, at: int, actions: list[Action]) -> None:
-        _, place, _ = self.bodies[at]
-        self.bodies[at] = (actions, place, tuple(self.inputs))
+    def fill(self, at: int, actions: list[Action]) -> None:
+        """Set the actions of a step."""
+        self.steps[at].actions, self.steps[at].inputs = actions, tuple(self.inputs)
         self.inputs = []
+
+    def add_variable(self, variable: Variable) -> None:
+        """Add a variable of the process."""
+        self.whole.variables.append(variable)
 
     def _block(self, statements: tuple[s.Statement, ...]) -> int:
         """Add the steps of the statements, and return the location after them."""
         for statement in statements:
             self._statement(statement)
-        return len(self.bodies)
+        return len(self.steps)
+
+    def _divided(self, place: Place, first: int) -> None:
+        """Note that a statement has several steps: from a location to the last one."""
+        if len(self.steps) - first > 1:
+            self.whole.divided[place.line] = (place, len(self.steps) - first)
 
     def _statement(self, statement: s.Statement) -> None:
+        first = len(self.steps)
         match statement:
             case s.If(place, condition, then, otherwise):
-                test = self._condition(condition)
+                test = self.accesses.single(self._condition(condition), place)
                 if isinstance(test, Constant):
                     # The condition is constant: the decision needs no step.
                     self._block(then if test.value else otherwise)
                     return
-                at = self._new_step(place)
-                first = len(self.bodies)
+                at = self.new_step(place)
+                self._divided(place, first)
+                inside = len(self.steps)
                 self._block(then)
-                self._branches(at, [first, len(self.bodies)] if not otherwise else [first], otherwise, test)
+                self._branches(at, inside, otherwise, test)
             case s.While(place, condition, body):
                 test = self._condition(condition)
                 if test == Constant(False):
                     return
-                at = self._new_step(place)
+                test = self.accesses.single(test, place)
+                at = self.new_step(place)
+                self._divided(place, first)
                 behind = self._block(body)
-                self._redirect(range(at + 1, behind), behind, at)
-                inside = at + 1 if body else at
-                self._fill(at, [Branch(test, (Goto(inside),), (Goto(behind),))])
+                self._redirect(range(at + 1, behind), behind, first)
+                self.fill(at, [Branch(test, (Goto(at + 1 if body else first),), (Goto(behind),))])
             case s.Choose(place, branches):
-                at = self._new_step(place)
+                at = self.new_step(place)
                 starts, ends = [], []
                 for branch in branches:
-                    starts.append(len(self.bodies))
+                    starts.append(len(self.steps))
                     ends.append(self._block(branch))
-                behind = len(self.bodies)
+                behind = len(self.steps)
                 for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
                     self._redirect(range(start, end), end, behind)
                     starts[i] = start if start != end else behind
@@ -292,27 +355,33 @@ class _ProcessCompiler:
                 for i in reversed(range(len(starts) - 1)):
                     chosen = [Branch(Operation("==", Input(0), Constant(i)), (Goto(starts[i]),), tuple(chosen))]
                 self.inputs = [Domain("int", 0, len(starts) - 1)]
-                self._fill(at, chosen)
+                self.fill(at, chosen)
             case _:
                 actions = self._atomic(statement)
-                at = self._new_step(statement.place)
-                self._fill(at, [*actions, Goto(at + 1)])
+                if not isinstance(statement, s.Atomic | s.Assume):
+                    inputs, self.inputs = self.inputs, []
+                    actions = [self.accesses.single_action(action, statement.place) for action in actions]
+                    self.inputs = inputs
+                at = self.new_step(statement.place)
+                self._divided(statement.place, first)
+                self.fill(at, [*actions, Goto(at + 1)])
+                locks, assumes = _blocking(statement)
+                self.steps[at].waits = locks and not assumes
+                self.steps[at].synchronizes = isinstance(statement, s.Atomic | s.Locking)
 
-    def _branches(self, at: int, starts: list[int], otherwise: tuple[s.Statement, ...], test: Expr) -> None:
+    def _branches(self, at: int, start: int, otherwise: tuple[s.Statement, ...], test: Expr) -> None:
         """Add the `else` branch of an `if`, and the decision."""
-        end = len(self.bodies)
+        end = len(self.steps)
         if not otherwise:
-            self._fill(at, [Branch(test, (Goto(starts[0]),), (Goto(end),))])
+            self.fill(at, [Branch(test, (Goto(start),), (Goto(end),))])
             return
         behind = self._block(otherwise)
-        self._redirect(range(starts[0], end), end, behind)
-        first = starts[0] if starts[0] != end else behind
-        self._fill(at, [Branch(test, (Goto(first),), (Goto(end),))])
+        self._redirect(range(start, end), end, behind)
+        self.fill(at, [Branch(test, (Goto(start if start != end else behind),), (Goto(end),))])
 
     def _redirect(self, locations: range, old: int, new: int) -> None:
         for at in locations:
-            actions, place, inputs = self.bodies[at]
-            self.bodies[at] = ([_redirected(a, old, new) for a in actions], place, inputs)
+            self.steps[at].actions = [_redirected(a, old, new) for a in self.steps[at].actions]
 
     # -- single steps --------------------------------------------------------------------------------------------------
 
@@ -322,7 +391,7 @@ class _ProcessCompiler:
         return test
 
     def _note(self, e: Expr | None) -> None:
-        if e is not None and _loose(e):
+        if e is not None and loose(e):
             self.whole.checked = True
 
     def _target(self, name: s.Name) -> tuple[Variable, Expr | None]:
@@ -408,40 +477,27 @@ def _redirected(action: Action, old: int, new: int) -> Action:
             return action
 
 
-def _targets(actions: list[Action] | tuple[Action, ...]) -> tuple[int, ...]:
-    found: list[int] = []
-    for action in actions:
-        match action:
-            case Goto(location):
-                found.append(location)
-            case Branch(condition, then, otherwise):
-                sides = [then, otherwise]
-                if isinstance(condition, Constant):
-                    sides = [then if condition.value else otherwise]
-                for side in sides:
-                    found += _targets(side)
-    return tuple(dict.fromkeys(found))
-
-
-def _loose(e: Expr) -> bool:
-    """Whether an index in an expression may be out of range."""
-    match e:
-        case Read(variable, index) if index is not None:
-            known = isinstance(index, Constant) and 0 <= index.value < variable.cells
-            return not known
-        case Not(operand):
-            return _loose(operand)
-        case Operation(_, left, right):
-            return _loose(left) or _loose(right)
-        case Choice(condition, then, otherwise):
-            return _loose(condition) or _loose(then) or _loose(otherwise)
+def _blocking(statement: s.Statement) -> tuple[bool, bool]:
+    """Whether a statement takes a lock, and whether it assumes a condition."""
+    match statement:
+        case s.Locking(_, _, taken):
+            return taken, False
+        case s.Assume():
+            return False, True
+        case s.Atomic(_, body):
+            inside = [_blocking(each) for each in body]
+        case s.If(_, _, then, otherwise):
+            inside = [_blocking(each) for each in (*then, *otherwise)]
+        case s.Choose(_, branches):
+            inside = [_blocking(each) for branch in branches for each in branch]
         case _:
-            return False
+            return False, False
+    return any(locks for locks, _ in inside), any(assumes for _, assumes in inside)
 
 
 def _no_loose_index(e: Expr, scope: Scope, node: s.Node) -> None:
     """Raise an error if an index may be out of range: outside of a process, no step can fail."""
-    if _loose(e):
+    if loose(e):
         raise scope.error(
             node, "an index outside of a process may be out of range", "use constants or quantifiers as indices"
         )

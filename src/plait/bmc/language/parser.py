@@ -21,6 +21,7 @@ start: item*
      | KIND declarator ("," declarator)* ";"                            -> declaration
      | "processes" expr ";"                                             -> count
      | "init" expr ";"                                                  -> initial
+     | "atomic" "statements" ";"                                        -> atomic_statements
      | PROPERTY NAME ":" expr ";"                                       -> property
      | "process" NAME instances? parameters? "{" local* statement* "}"  -> process
 instances: "[" NAME "in" sum ".." sum "]"
@@ -192,6 +193,7 @@ class _Builder(Transformer[Token, Any]):
             those(s.ProcessDeclaration),
             those(s.PropertyDeclaration),
             counts[0] if counts else None,
+            ("atomic statements",) in flat,
         )
 
     def constant(self, meta: Any, c: list[Any]) -> s.Constant:
@@ -233,6 +235,9 @@ class _Builder(Transformer[Token, Any]):
 
     def initial(self, meta: Any, c: list[Any]) -> tuple[Any, ...]:
         return ("init", c[0])
+
+    def atomic_statements(self, meta: Any, c: list[Any]) -> tuple[Any, ...]:
+        return ("atomic statements",)
 
     def property(self, meta: Any, c: list[Any]) -> s.PropertyDeclaration:
         return s.PropertyDeclaration(self._at(meta), str(c[0]), str(c[1]), c[2])

@@ -131,8 +131,12 @@ def build(
     final: Mapping[str, str] | None = None,
     reachable: Mapping[str, str] | None = None,
     name: str = "program",
+    atomic_statements: bool = False,
 ) -> Program:
     """Build a program from shared variables and threads.
+
+    A step has at most one access to a variable that several threads use: `s.x += 1` is two steps. With
+    `atomic_statements`, you claim that every statement is one step.
 
     The initial value declares a variable: a number, a bool, or a list of them. `int` or `bool` declares a free
     variable, a `range` a variable that is free within the range. `lock` or a list of locks declares locks. Properties
@@ -169,6 +173,7 @@ def build(
         variables=tuple(_declaration(n, v) for n, v in variables.items()),
         processes=tuple(processes),
         properties=tuple(properties),
+        atomic=atomic_statements,
     )
     return compile_program(tree)
 

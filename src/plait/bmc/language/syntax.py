@@ -256,3 +256,5 @@ class ProgramTree:
     properties: tuple[PropertyDeclaration, ...] = ()
     count: tuple[Place, Expression] | None = None
     """`processes 3;`: the number of processes."""
+    atomic: bool = False
+    """`atomic statements;`: the author claims that every statement is one step."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from plait.bmc.program.definition import Constant, Expr, Not, Operation, Value, Wrap
+from plait.bmc.program.definition import Choice, Constant, Expr, Input, Not, Operation, Read, Value, Wrap
 
 LOGIC = ("&&", "||")
 
@@ -88,3 +88,20 @@ def operation(name: str, left: Expr, right: Expr) -> Expr:
         if isinstance(right, Constant) and right.value is not decides:
             return left
     return Operation(name, left, right)
+
+
+def is_truth(e: Expr) -> bool:
+    """Whether an expression is a truth value; inputs count as numbers."""
+    match e:
+        case Constant(value):
+            return isinstance(value, bool)
+        case Read(variable, _):
+            return variable.kind == "bool"
+        case Operation(name, _, _):
+            return name not in ARITHMETIC
+        case Choice(_, then, _):
+            return is_truth(then)
+        case Input() | Wrap():
+            return False
+        case _:
+            return True

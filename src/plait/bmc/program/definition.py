@@ -4,7 +4,9 @@ A process is at a *location*, and each location has one step. So a process has a
 counter determines it. A step executes its *body* atomically. Statements of the language become steps:
 
 - an assignment, `assume`, `assert`, `lock`, `unlock`, `havoc`, `skip`, and a whole `atomic` block: one step;
-- `if`, `while`, `choose`: one step for the decision, then the steps of the branch.
+- `if`, `while`, `choose`: one step for the decision, then the steps of the branch;
+- each further access to a variable that several processes use: a step of its own, before this one. `x = x + 1` is two
+  steps. Only `assume` reads several variables in one step.
 """
 
 from __future__ import annotations
@@ -271,6 +273,8 @@ class Program:
     initial: tuple[Expr, ...]
     properties: tuple[Property, ...]
     constants: dict[str, Value] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the author should know: statements that are several steps, for example."""
 
     @property
     def offsets(self) -> dict[Variable, int]:
