@@ -16,47 +16,48 @@ model is made of. docs/internals/architecture.md describes the other folders.
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from plait.kernel.errors import ModelError, PlaitError, TraceError, UsageError
-from plait.kernel.pid import Pid
 from plait.kernel.rendering import Renderer, provide
-from plait.model.clock import Clock, tick
-from plait.model.fairness import everybody, fair_loss, strong, weak
-from plait.model.faults import crash_recovery, crash_stop
-from plait.model.message import Message
-from plait.model.monitor import Monitor
-from plait.model.network import Network, duplicating, fifo, unordered
-from plait.model.process import Process, action, aux, durable, init, on, recovery
-from plait.model.properties import Property, always, deadlock_free, final, reachable, view
-from plait.model.quorum import at_least, everyone, majority, some
-from plait.model.refinement import refines
-from plait.model.shared import Shared
-from plait.model.system import System
-from plait.model.tag import tagged
-from plait.model.temporal import (
-    F,
-    G,
-    R,
-    U,
-    W,
-    X,
-    always_eventually,
-    eventually,
-    eventually_always,
-    leads_to,
-    ltl,
-    predicate,
-    stable,
-)
-from plait.model.view import View
 
 if TYPE_CHECKING:
+    from dataclasses import field
+
     from plait.check.api import check
     from plait.explore.widget import explorer
+    from plait.kernel.pid import Pid
     from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
+    from plait.model.clock import Clock, tick
+    from plait.model.fairness import everybody, fair_loss, strong, weak
+    from plait.model.faults import crash_recovery, crash_stop
+    from plait.model.message import Message
+    from plait.model.monitor import Monitor
+    from plait.model.network import Network, duplicating, fifo, unordered
+    from plait.model.process import Process, action, aux, durable, init, on, recovery
+    from plait.model.properties import Property, always, deadlock_free, final, reachable, view
+    from plait.model.quorum import at_least, everyone, majority, some
+    from plait.model.refinement import refines
+    from plait.model.shared import Shared
+    from plait.model.system import System
+    from plait.model.tag import tagged
+    from plait.model.temporal import (
+        F,
+        G,
+        R,
+        U,
+        W,
+        X,
+        always_eventually,
+        eventually,
+        eventually_always,
+        leads_to,
+        ltl,
+        predicate,
+        stable,
+    )
+    from plait.model.view import View
 
 __version__: str
 __all__ = [
@@ -121,16 +122,35 @@ __all__ = [
     "weak",
 ]
 
-_LAZY = {
-    "check": "plait.check.api",
-    "explorer": "plait.explore.widget",
-    "Trace": "plait.kernel.trace",
-    "Verdict": "plait.kernel.verdict",
+_PLACES = {
+    "dataclasses": "field",
+    "plait.check.api": "check",
+    "plait.explore.widget": "explorer",
+    "plait.kernel.pid": "Pid",
+    "plait.kernel.trace": "Trace",
+    "plait.kernel.verdict": "Verdict",
+    "plait.model.clock": "Clock tick",
+    "plait.model.fairness": "everybody fair_loss strong weak",
+    "plait.model.faults": "crash_recovery crash_stop",
+    "plait.model.message": "Message",
+    "plait.model.monitor": "Monitor",
+    "plait.model.network": "Network duplicating fifo unordered",
+    "plait.model.process": "Process action aux durable init on recovery",
+    "plait.model.properties": "Property always deadlock_free final reachable view",
+    "plait.model.quorum": "at_least everyone majority some",
+    "plait.model.refinement": "refines",
+    "plait.model.shared": "Shared",
+    "plait.model.system": "System",
+    "plait.model.tag": "tagged",
+    "plait.model.temporal": "F G R U W X always_eventually eventually eventually_always leads_to ltl predicate stable",
+    "plait.model.view": "View",
 }
+"""The modules of the public names. A name is imported when it is first used: a command loads only what it needs."""
+_LAZY = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Load the engine when it is first asked for: a model file and `plait --help` do without it."""
+    """Import a public name when it is first used: `plait --help` and `plait bmc` need no model, a model no engine."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -141,6 +161,10 @@ def __getattr__(name: str) -> Any:
 
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _renderer() -> Renderer:

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from plait.check.options import Options
 from plait.cli.annotations import Annotations
+from plait.cli.conclusion import built, conclude
 from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags, remembered
 from plait.cli.options import split as assignments
-from plait.cli.output import colored, default_trace_path, emit, emit_json, note, ready, tell, width, writable
-from plait.kernel.deadline import Deadline, OutOfTimeError
-from plait.kernel.errors import TraceError, UsageError
+from plait.cli.output import writable
+from plait.kernel.deadline import Deadline
+from plait.kernel.errors import UsageError
 from plait.kernel.places import place
 
 if TYPE_CHECKING:
-    from plait.kernel.trace import Trace
     from plait.kernel.verdict import Verdict
     from plait.model.system import System
     from plait.report.annotations import SourceLine
 
 if not TYPE_CHECKING:
     Options = flags(Options)
-
-T = TypeVar("T")
 
 
 def check(
@@ -128,44 +125,6 @@ def _watched(target: str, *, json: bool) -> int:
     return watch(target, remembered())
 
 
-def built(build: Callable[[], T], clock: Deadline, target: str, search: str, *, json: bool, quiet: bool) -> T | int:
-    """The model; if the time is over before it is built, print the verdict and return its exit code."""
-    from plait.kernel.verdict import Verdict
-
-    try:
-        with clock.enforced():
-            return build()
-    except OutOfTimeError:
-        verdict = Verdict.unfinished(
-            target, "timeout", "while the model was built", search=search, seconds=clock.elapsed, properties=[]
-        )
-    show(verdict, json=json, quiet=quiet)
-    return verdict.exit_code
-
-
-def conclude(
-    verdict: Verdict,
-    name: str,
-    parameters: Mapping[str, Any],
-    *,
-    json: bool,
-    quiet: bool,
-    trace: Path | None,
-    html: Path | None,
-    annotations: Annotations,
-    every_step: bool,
-) -> int:
-    """Save what was found, then print it: whatever happens to stdout, the counterexample is not lost."""
-    lines = save_traces(verdict, name, trace, parameters)
-    if html is not None and write_report(verdict, html):
-        lines.append(f"report: {html}")
-    lines += annotations.write(verdict)
-    show(verdict, json=json, quiet=quiet, every_step=every_step)
-    for line in lines:
-        tell(line, json=json)
-    return verdict.exit_code
-
-
 def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
     """The lines of the properties, and of the first of them for what has no line."""
     from plait.model.refinement import Refinement
@@ -205,65 +164,3 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
             hint="leave --rounds out for the coverage of the protocol itself",
         )
     return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
-
-
-def show(verdict: Verdict, *, json: bool, quiet: bool, every_step: bool = False) -> None:
-    """Print the verdict. A terminal gets an abridged text of a long run, unless all of it is wanted."""
-    if json:
-        emit_json(verdict.to_json())
-    elif quiet:
-        from plait.report.wording import headline
-
-        emit(" ".join(headline(verdict)))
-    else:
-        from plait.report.text import verdict_text
-
-        abridged = sys.stdout.isatty() and not every_step
-        emit(verdict_text(verdict, color=colored(sys.stdout), width=width(), abridged=abridged))
-
-
-def write_report(verdict: Verdict, file: Path) -> bool:
-    """Write the HTML report. If this fails, the verdict is still valid."""
-    from plait.report.html import report
-
-    try:
-        file.write_text(report(verdict), encoding="utf-8")
-    except OSError as error:
-        note(f"warning: the report is not written: --html: {file}: {error.strerror}\nhint: choose another file")
-        return False
-    return True
-
-
-def save_traces(verdict: Verdict, model: str, chosen: Path | None, parameters: Mapping[str, Any]) -> list[str]:
-    """Save every counterexample, the first one to the chosen file. Return the lines that say how to replay them."""
-    found: list[tuple[str, Trace]] = []
-    if verdict.status == "violated" and verdict.trace is not None:
-        found.append((verdict.property or "counterexample", verdict.trace))
-    for result in verdict.properties:
-        if result.status == "violated" and result.trace is not None and result.name != verdict.property:
-            found.append((result.name, result.trace))
-    if not found:
-        if chosen is not None:
-            note(f"note: {chosen} is not written: there is no counterexample")
-        return []
-
-    from plait.report.itf import save_trace
-
-    lines = []
-    for number, (name, counterexample) in enumerate(found):
-        path = chosen if chosen is not None and number == 0 else default_trace_path(model, name, parameters)
-        try:
-            save_trace(counterexample, ready(path))
-        except (OSError, TraceError) as error:
-            # The verdict is valid; only its replay is lost.
-            note(f"warning: the counterexample is not saved: {error}\nhint: give --trace FILE")
-        else:
-            lines.append(replay_line(path))
-    return lines
-
-
-def replay_line(path: Path) -> str:
-    """The command that replays a saved trace."""
-    import shlex
-
-    return f"replay: plait replay {shlex.quote(str(path))}"

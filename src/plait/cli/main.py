@@ -22,7 +22,7 @@ from plait.cli.options import flag, remember, split_dashes
 from plait.cli.output import complain, emit_error, safe_streams
 from plait.kernel.deadline import OutOfTimeError
 from plait.kernel.errors import MissingPackageError, ModelError, PlaitError, TraceError
-from plait.model.loading.loader import reads
+from plait.model.loading.readers import reads
 
 USAGE_ERROR, INCONCLUSIVE, INTERNAL_ERROR = 2, 3, 4
 

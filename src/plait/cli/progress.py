@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plait.check.progress import Progress
 from plait.cli.output import note
+
+if TYPE_CHECKING:
+    from plait.check.progress import Progress
 
 _PLAIN_INTERVAL = 10.0
 """Seconds between lines, if stderr is not a terminal."""

@@ -43,8 +43,8 @@ def tags(
     quiet
         Print one line only.
     """
-    from plait.cli.check import built
-    from plait.cli.check import show as print_verdict
+    from plait.cli.conclusion import built
+    from plait.cli.conclusion import show as print_verdict
     from plait.kernel.deadline import Deadline
     from plait.model.loading.loader import load
     from plait.rounds.conditions.decision import WATCHED, conditions

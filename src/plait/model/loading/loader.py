@@ -27,17 +27,10 @@ from typing import Any
 from plait.kernel.errors import Argument, ModelError, PlaitError, Text, UsageError
 from plait.kernel.imports import import_file
 from plait.model.loading.convert import NotConvertibleError, convert, convertible, example, spell
+from plait.model.loading.readers import READERS
 from plait.model.system import System
 
 ZOO = "plait.protocols"
-
-_READERS: dict[str, Callable[[Path], types.ModuleType]] = {}
-"""Readers of files that are not Python, by suffix. A reader turns a file into a module."""
-
-
-def reads(suffix: str, reader: Callable[[Path], types.ModuleType]) -> None:
-    """Accept files with this suffix as targets. The reader turns such a file into a module."""
-    _READERS[suffix] = reader
 
 
 def named_file(target: str) -> Path:
@@ -47,7 +40,7 @@ def named_file(target: str) -> Path:
 
 def reader_module(target: str) -> str | None:
     """The module that reads the file of this target, if the file is not Python. Importing it makes the target known."""
-    reader = _READERS.get(named_file(target).suffix)
+    reader = READERS.get(named_file(target).suffix)
     return None if reader is None else reader.__module__
 
 
@@ -179,7 +172,7 @@ def find(target: str) -> ModelFunction | System:
             f"{target!r} is not the name of a model",
             hint="give a zoo name (plait zoo lists them), a Python file, or package.module:function",
         )
-    if Path(place).suffix in (".py", *_READERS) or "/" in place or Path(place).is_file():
+    if Path(place).suffix in (".py", *READERS) or "/" in place or Path(place).is_file():
         return _from_module(_file_module(_shipped(place) or Path(place)), name, place)
     if not colon and "." not in place:
         return _from_zoo(place)
@@ -210,7 +203,7 @@ def _zoo_folders() -> list[Path]:
 
 def _shipped(place: str) -> Path | None:
     """The file of the zoo with this name, if it is not Python and the current folder has no such file."""
-    if "/" in place or Path(place).suffix not in _READERS or Path(place).exists():
+    if "/" in place or Path(place).suffix not in READERS or Path(place).exists():
         return None
     return next((f / place for f in _zoo_folders() if (f / place).is_file()), None)
 
@@ -294,12 +287,12 @@ def _file_module(path: Path) -> types.ModuleType:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob(f"*{path.suffix}")], 1)
         hint = f"did you mean {path.parent / near[0]}?" if near else "check the path: it is relative to this folder"
         raise UsageError(f"there is no file {path}", hint=hint)
-    if path.is_file() and path.suffix in _READERS:
-        return _READERS[path.suffix](path)
+    if path.is_file() and path.suffix in READERS:
+        return READERS[path.suffix](path)
     if path.is_dir() or path.suffix != ".py":
         raise UsageError(
             f"{path} is {'a folder' if path.is_dir() else 'not a Python file'}",
-            hint=" or ".join(f"{'give a ' if s == '.py' else 'a '}{s} file" for s in (".py", *_READERS)),
+            hint=" or ".join(f"{'give a ' if s == '.py' else 'a '}{s} file" for s in (".py", *READERS)),
         )
     full = path.resolve()
     root, parts = full.parent, [full.stem]
