@@ -1,19 +1,20 @@
 """The interface to Z3: SMT-LIB text in, a model or `unsat` out. No other file uses Z3.
 
-Z3 works in a thread of its own (`_asked`), so that Ctrl-C is never missed, whatever Z3 does.
+Z3 works in a thread of its own (`_asked`), so that Ctrl-C is never missed, whatever Z3 does. Z3 is imported by the first
+question: a program that enumeration decides does not need it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from plait.bmc.encoding.witness import Model
 from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
 
-with needs("bmc"):
+if TYPE_CHECKING:
     import z3  # type: ignore[import-untyped]
 
 Outcome = Literal["sat", "unsat", "timeout", "memory", "interrupted", "unknown"]
@@ -39,6 +40,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
     >>> solve("(declare-const |a b| Bool)(assert |a b|)").model
     {'a b': True}
     """
+    z3 = _z3()
     start = time.process_time()
     context = _context()
     solver = _solver(text, context)
@@ -73,6 +75,7 @@ def solve(text: str, *, timeout: float | None = None, memory: int | None = None,
 
 def enumerate_values(text: str, names: list[str]) -> Iterator[Model]:
     """All combinations of values of the named constants, each once. Only for small formulas."""
+    z3 = _z3()
     context = z3.main_ctx()
     solver = _solver(text, context)
     _asked(context, solver.from_string, text)
@@ -95,6 +98,7 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
     >>> consecution(text + "(assert (= |after 1| |before 1|))", [1, 2])
     [1]
     """
+    z3 = _z3()
     context = _context()
     solver = _solver(text, context)
     _asked(context, solver.from_string, text)
@@ -118,13 +122,21 @@ def consecution(text: str, numbers: Iterable[int], timeout: float | None = None)
     return kept
 
 
+def _z3() -> Any:
+    """The package Z3, imported now."""
+    with needs("bmc"):
+        import z3
+    return z3
+
+
 def _context() -> z3.Context:
     """A context. An exception of a deadline in the middle of its constructor would leave one that cannot be destroyed."""
-    return interruptible(z3.Context, lambda: None)
+    return interruptible(_z3().Context, lambda: None)
 
 
 def _solver(text: str, context: z3.Context) -> z3.Solver:
     """A SAT solver for bit-vector formulas, else the general SMT solver."""
+    z3 = _z3()
     solver = z3.SolverFor("QF_FD", ctx=context) if "(set-logic QF_BV)" in text else z3.Solver(ctx=context)
     solver.set("ctrl_c", False)  # Ctrl-C is for Python
     return solver
@@ -133,15 +145,15 @@ def _solver(text: str, context: z3.Context) -> z3.Solver:
 def _asked(context: z3.Context, question: Callable[..., T], *arguments: Any) -> T:
     """The answer of Z3 to a question. Ctrl-C and a deadline interrupt Z3.
 
-    >>> context = z3.Context()
-    >>> _asked(context, z3.Solver(ctx=context).check)
+    >>> context = _context()
+    >>> _asked(context, _solver("", context).check)
     sat
     """
     return interruptible(lambda: question(*arguments), context.interrupt)
 
 
 def _model(model: z3.ModelRef, wanted: list[z3.FuncDeclRef] | None = None) -> Model:
-    found: Model = {}
+    z3, found = _z3(), Model()
     for declaration in model.decls() if wanted is None else wanted:
         value = model[declaration]
         if z3.is_bool(value):
