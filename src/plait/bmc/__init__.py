@@ -14,20 +14,14 @@ print(check(program))
 
 from __future__ import annotations
 
-from plait.bmc.api import check
-from plait.bmc.language.python import (
-    assume,
-    atomic,
-    build,
-    choose,
-    havoc,
-    lock,
-    skip,
-    thread,
-    unlock,
-)
+from typing import TYPE_CHECKING, Any
+
 from plait.bmc.load import load, parse_program
-from plait.bmc.program.definition import Program
+
+if TYPE_CHECKING:
+    from plait.bmc.api import check
+    from plait.bmc.language.python import assume, atomic, build, choose, havoc, lock, skip, thread, unlock
+    from plait.bmc.program.definition import Program
 
 __all__ = [
     "Program",
@@ -44,3 +38,25 @@ __all__ = [
     "thread",
     "unlock",
 ]
+
+_PLACES = {
+    "plait.bmc.api": "check",
+    "plait.bmc.language.python": "assume atomic build choose havoc lock skip thread unlock",
+    "plait.bmc.program.definition": "Program",
+}
+"""The modules of public names that are imported when they are first used: `plait bmc` loads only what it needs."""
+_LAZY = {name: module for module, names in _PLACES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'plait.bmc' has no attribute {name!r}")
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
