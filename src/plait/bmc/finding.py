@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 from plait.bmc.execution.interpreter import State, Step
 from plait.bmc.program.definition import Property
 from plait.kernel.verdict import Status
+
+NO_RUN_ENDS = "vacuous: no run ends, so there is no final state"
+"""The note of a `final` property that says nothing."""
+
+
+@dataclasses.dataclass
+class Costs:
+    """What a search cost."""
+
+    build: float = 0.0
+    """CPU seconds to build formulas."""
+    solve: float = 0.0
+    work: int = 0
+    queries: int = 0
+    assertions: int = 0
+    """The number of assertions of the largest formula."""
+    depth: int = 0
+    states: int = 0
+    transitions: int = 0
+    final_states: int = 0
+    encodings: set[str] = dataclasses.field(default_factory=set)
+    bits: set[int | None] = dataclasses.field(default_factory=set)
+    """The numbers of bits of numbers in formulas. None: mathematical integers."""
+
+    def add(self, other: Costs) -> None:
+        """Add the costs of another search."""
+        self.build, self.solve, self.work = self.build + other.build, self.solve + other.solve, self.work + other.work
+        self.queries += other.queries
+        self.assertions, self.depth = max(self.assertions, other.assertions), max(self.depth, other.depth)
+        self.encodings |= other.encodings
+        self.bits |= other.bits
 
 
 class Run(NamedTuple):
@@ -27,6 +59,12 @@ class Finding(NamedTuple):
     """The largest depth that is decided. None: the search decided no depth."""
     bound: str | None
     note: str = ""
+    by: str = ""
+    """What decided it: explicit, clock, steps or induction."""
+
+    def conclusive(self) -> bool:
+        """Whether the property is decided."""
+        return self.run is not None or self.covered
 
     def status(self) -> Status:
         """Whether the property holds."""

@@ -1,17 +1,47 @@
-"""Load a Program from a target: a `.plait` file, a Python file (`counter.py`, `counter.py:program`) or a zoo name."""
+"""Load a Program from a target: a `.plait` file, C (`program.c`, `program.i`), Python or a zoo name.
+
+A Python target is a function that returns a Program (`counter.py:program`), or ordinary code with threads or tasks
+(`bank.py:main`), which is read and never executed.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from plait.bmc.language.compiler import compile_program
-from plait.bmc.language.parser import parse, read
 from plait.bmc.program.definition import Program
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.imports import import_file
+
+
+class Reading(NamedTuple):
+    """How a front end reads a program. A limit that a run exceeds makes the verdict inconclusive."""
+
+    unwind: int = 8
+    """The maximal depth of recursion."""
+    objects: int = 4
+    """The maximal number of objects that one allocation in the source makes."""
+    threads: int = 4
+    """The maximal number of threads that one place in the source starts, if the number is not known."""
+    overflow: bool = False
+    """Whether a signed overflow in C is a violation. Otherwise, numbers wrap around."""
+    leaks: bool = False
+    """Whether a thread that is neither joined nor detached is a violation."""
+    atomic: bool = False
+    """Whether every statement is one step: a claim of the user, for the small language."""
+
+    def changed(self) -> dict[str, int | bool]:
+        """The options that do not have their default values, as parameters of a trace.
+
+        >>> Reading(unwind=3).changed()
+        {'--unwind': 3}
+        """
+        return {f"--{k}": v for k, v in self._asdict().items() if v != Reading._field_defaults[k]}
+
 
 ZOO = Path(__file__).parent / "zoo"
 """The programs that ship with Plait."""
@@ -22,16 +52,33 @@ def zoo() -> list[str]:
     return sorted(file.stem for file in ZOO.glob("*.plait"))
 
 
+def read(path: Path) -> str:
+    """Read the text of a file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="give a .plait, C or Python file") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text (UTF-8)", hint="give a .plait, C or Python file") from None
+
+
 def parse_program(
-    text: str, parameters: Mapping[str, str | int | bool] | None = None, name: str = "program"
+    text: str,
+    parameters: Mapping[str, str | int | bool] | None = None,
+    name: str = "program",
+    *,
+    atomic: bool = False,
 ) -> Program:
-    """Parse a program; `parameters` replace its constants.
+    """Parse a program; `parameters` replace its constants. With `atomic`, you claim that every statement is one step.
 
     >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
     ['x', 'p.t']
     """
+    from plait.bmc.language.parser import parse
+
     try:
-        return compile_program(parse(text, name), parameters)
+        tree = parse(text, name)
+        return compile_program(dataclasses.replace(tree, atomic=True) if atomic else tree, parameters)
     except RecursionError:
         raise UsageError(
             f"{name}: the nesting of a statement or an expression is too deep",
@@ -39,27 +86,51 @@ def parse_program(
         ) from None
 
 
-def load(target: str, parameters: Mapping[str, str | int | bool] | None = None) -> Program:
-    """Load the program of a target."""
-    parameters = dict(parameters or {})
+def load(
+    target: str, parameters: Mapping[str, str | int | bool] | None = None, reading: Reading | None = None
+) -> Program:
+    """Load the program of a target. Parameters of a saved trace such as `--unwind` are options of the front end."""
+    given = dict(parameters or {})
+    options = {k: given.pop(f"--{k}") for k in Reading._fields if f"--{k}" in given}
+    reading = reading or Reading(**options)  # type: ignore[arg-type]
     file, _, name = target.rpartition(":") if ".py:" in target else (target, "", "")
     path = Path(file)
     if target in zoo():
         path = ZOO / f"{target}.plait"
     if path.suffix == ".py":
-        return _from_python(path, name, parameters)
+        return _from_python(path, name, given, reading)
     if not path.exists():
         raise UsageError(
             f"there is no file {target}",
-            hint=f"give a .plait file, a Python file with a program, or one of {', '.join(zoo())}",
+            hint=f"give a .plait file, a C file, a Python file, or one of {', '.join(zoo())}",
         )
-    return parse_program(read(path), parameters, target)
+    if path.suffix in (".c", ".i"):
+        if given:
+            raise UsageError(f"{target}: a C program has no parameters", hint="leave -p out")
+        from plait.bmc.c.load import load_c
+
+        return load_c(
+            path,
+            unwind=reading.unwind,
+            objects=reading.objects,
+            threads=reading.threads,
+            overflow=reading.overflow,
+            leaks=reading.leaks,
+        )
+    return parse_program(read(path), given, target, atomic=reading.atomic)
 
 
-def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
+def _from_python(path: Path, name: str, parameters: dict[str, Any], reading: Reading) -> Program:
     read(path)
     try:
-        found = _named(import_file(path.stem, path), path, name)
+        module = import_file(path.stem, path)
+        threaded = _threaded(module, name)
+        if threaded:
+            from plait.bmc.python.load import load_python
+
+            limits = {"unwind": reading.unwind, "objects": reading.objects, "threads": reading.threads}
+            return load_python(path, threaded, parameters, **limits)
+        found = _named(module, path, name)
         if isinstance(found, Program):
             if parameters:
                 raise UsageError(
@@ -78,6 +149,19 @@ def _from_python(path: Path, name: str, parameters: dict[str, Any]) -> Program:
     if not isinstance(program, Program):
         raise UsageError(f"{path}: {name or 'the function'} does not return a Program", hint="return build(…)")
     return program
+
+
+def _threaded(module: Any, name: str) -> str | None:
+    """The name of a function that is ordinary code with threads: no function that returns a Program."""
+    found = getattr(module, name or "main", None)
+    if not inspect.isfunction(found) or found.__annotations__.get("return") in (Program, "Program"):
+        return None
+    if any(
+        value is parse_program or getattr(value, "__module__", "").startswith("plait.bmc")
+        for value in vars(module).values()
+    ):
+        return None
+    return found.__name__
 
 
 def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:

@@ -49,6 +49,8 @@ class FormulaStatistics(msgspec.Struct, frozen=True):
     solve_seconds: float
     work: int = 0
     """The resource count of Z3, which does not depend on the load of the machine. 0 for other solvers."""
+    decided: dict[str, str] = {}
+    """By property: the search that decided it, for example explicit, clock, steps or induction."""
 
 
 class Statistics(msgspec.Struct, frozen=True):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from plait.bmc.language import syntax as s
 from plait.bmc.program.source import Place, Source
-from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.errors import PlaitError
 from plait.kernel.extras import needs
 
 with needs("bmc"):
@@ -100,7 +102,13 @@ _WORDS = {
 
 @cache
 def _parser() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    """The parser. Its tables take most of the start-up, so they are kept in the user's cache, with a hash of the grammar."""
+    tables: str | bool = False
+    with suppress(OSError, RuntimeError):  # a home that does not exist or that cannot be written: no cache
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plait"
+        folder.mkdir(parents=True, exist_ok=True)
+        tables = str(folder / "language.tables")
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True, cache=tables)
 
 
 def parse(text: str, name: str = "program") -> s.ProgramTree:
@@ -120,16 +128,6 @@ def parse(text: str, name: str = "program") -> s.ProgramTree:
         if isinstance(error.orig_exc, PlaitError | RecursionError):
             raise error.orig_exc from None
         raise
-
-
-def read(path: Path) -> str:
-    """Read the text of a file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="give a .plait or a Python file") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text (UTF-8)", hint="give a .plait or a Python file") from None
 
 
 def _syntax_error(source: Source, error: UnexpectedInput) -> PlaitError:

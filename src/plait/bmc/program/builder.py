@@ -339,9 +339,13 @@ class CodeBuilder:
         waits: bool = False,
         inputs: tuple[Domain, ...] = (),
         place: Place | None = None,
+        synchronizes: bool = True,
     ) -> None:
-        """An operation that is atomic in the language: a lock, an atomic counter. `waits`: it can wait for others."""
-        added = self._add(Code((), place or self.here, inputs=inputs, waits=waits, synchronizes=True))
+        """An operation that is atomic in the language: a lock, an atomic counter. `waits`: it can wait for others.
+
+        Not `synchronizes`: an ordinary access with checks that are a part of it.
+        """
+        added = self._add(Code((), place or self.here, inputs=inputs, waits=waits, synchronizes=synchronizes))
         if callable(actions):
             self.deferred.append((added, actions))
         else:

@@ -292,6 +292,11 @@ class Program:
         known = [n for n in lengths if n is not None]
         return sum(known) if len(known) == len(lengths) else None
 
+    @property
+    def has_atomic_sections(self) -> bool:
+        """Whether a process can be inside an atomic section of several steps."""
+        return any(step.exclusive for code in self.processes for step in code.instructions)
+
     def flag(self, name: str) -> Variable | None:
         """The hidden variable of a built-in property."""
         return next((v for v in self.variables if v.hidden and v.name == name), None)

@@ -125,7 +125,7 @@ class _Packing:
                     location[number],
                     actions,
                     targets_of(actions),
-                    next((o.place for o in operations if o.actions and self._shown(o)), first.place),
+                    next((o.place for o in self._statements(number, operations)), first.place),
                     inputs,
                     waits=bool(blocking) and all(o.waits for o in blocking),
                     synchronizes=all(o.synchronizes or o.section for o in operations if self._touches(o)),
@@ -133,6 +133,13 @@ class _Packing:
                 )
             )
         return tuple(found)
+
+    def _statements(self, number: int, operations: list[Code]) -> list[Code]:
+        """The operations with a text. If a thread starts and accesses memory in one step, the access comes first."""
+        found = [o for o in operations if o.actions and self._shown(o)]
+        if number == 0 and self.code.spawned:
+            found.sort(key=lambda o: o is operations[0] or not self._touches(o))
+        return found
 
     def _shown(self, operation: Code) -> bool:
         return operation.place.text != ""

@@ -1,0 +1,280 @@
+"""The portfolio: several searches for the same properties, and the first conclusive answer counts.
+
+Enumeration of all states is first: it decides most programs in less than a second, whether their loops end or not. If
+it needs longer, solvers join it, each in a process of its own: the encodings `clock` and `steps`, and induction. So a
+program with few states and long runs is enumerated, and one with many values of inputs is solved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plait.bmc.execution.interpreter import Interpreter, State, Step
+from plait.bmc.execution.native import Enumerated, Enumeration
+from plait.bmc.finding import NO_RUN_ENDS, Costs, Finding, Run
+from plait.bmc.options import Limits, Options
+from plait.bmc.program.definition import DEADLOCK, RACES, Program, Property
+from plait.bmc.worker import Answer, Request, Schedule
+
+PATIENCE = 1.5
+"""Seconds until solvers join the enumeration."""
+_MEMORY = 4 << 30
+"""The memory of an enumeration in bytes, without a limit of the user."""
+_TURN = 0.1
+
+Progress = Callable[[str], None]
+
+
+class Portfolio:
+    """Decides properties by several searches at the same time."""
+
+    def __init__(self, program: Program, options: Options, limits: Limits, progress: Progress) -> None:
+        self.program, self.options, self.limits, self.tell = program, options, limits, progress
+        self.interpreter = Interpreter(program, options.width)
+        self.costs = Costs()
+        self.findings: dict[str, Finding] = {}
+        """The best finding so far, by property."""
+        self.events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.stopped = threading.Event()
+
+    def decide(self, properties: Sequence[Property]) -> list[Finding]:
+        """A finding for each property. Ctrl-C ends the search with what was found so far."""
+        self.properties = list(properties)
+        try:
+            if self.options.encoding == "explicit":
+                self._take_enumeration(self._enumerate())
+            elif self.options.encoding != "auto" or self.options.induction or self.options.solver != "z3":
+                self._solve()
+            else:
+                self._race()
+        except KeyboardInterrupt:
+            self._give_up("interrupted")
+        finally:
+            self.stopped.set()
+            for worker in self.workers.values():
+                _end(worker)
+        self._give_up("timeout" if self.limits.over else "no search decided it")
+        return [self.findings[p.name] for p in self.properties]
+
+    def _open(self) -> list[Property]:
+        """The properties that are not decided yet."""
+        return [p for p in self.properties if p.name not in self.findings or not self.findings[p.name].conclusive()]
+
+    def _give_up(self, bound: str) -> None:
+        for property_ in self.properties:
+            self.findings.setdefault(property_.name, Finding(property_, None, False, None, bound))
+
+    def _keep(self, finding: Finding) -> None:
+        """Keep the better one of two findings for a property: a conclusive one, or the one with the larger depth."""
+        old = self.findings.get(finding.property.name)
+        if old is not None and (
+            old.conclusive() or (not finding.conclusive() and (finding.depth or -1) <= (old.depth or -1))
+        ):
+            return
+        self.findings[finding.property.name] = finding
+
+    # -- all searches --------------------------------------------------------------------------------------------------
+
+    def _race(self) -> None:
+        """Enumerate; after a while, start the solvers too."""
+        thread = threading.Thread(target=self._enumerate_aside, daemon=True)
+        thread.start()
+        running = {"explicit"}
+        started = time.monotonic()
+        solving = False
+        while running and self._open() and not self.limits.over:
+            late = time.monotonic() - started > PATIENCE or not running
+            if late and not solving:
+                running |= self._start_solvers()
+                solving = True
+            try:
+                source, event = self.events.get(timeout=_TURN)
+            except queue.Empty:
+                continue
+            if event is None:
+                running.discard(source)
+                if not solving and self._open():
+                    running |= self._start_solvers()
+                    solving = True
+            elif source == "explicit":
+                self._take_enumeration(event)
+            else:
+                self._take(source, event)
+        self.stopped.set()
+        thread.join(1.0)
+
+    def _take(self, source: str, event: Any) -> None:
+        """Use what a worker sent."""
+        if isinstance(event, Costs):
+            self.costs.add(event)
+        elif isinstance(event, Answer):
+            property_ = next(p for p in self.properties if p.name == event.property)
+            run = None if event.run is None else self._executed(event.run)
+            self._keep(Finding(property_, run, event.covered, event.depth, event.bound, event.note, source))
+        elif isinstance(event, str):
+            self.tell(f"{source}: {event}")
+
+    def _start_solvers(self) -> set[str]:
+        base = dataclasses.replace(self.options, encoding="clock")
+        strategies = {
+            "clock": base,
+            "steps": dataclasses.replace(base, encoding="steps"),
+            "induction": dataclasses.replace(base, encoding="steps", induction=True),
+        }
+        names = [p.name for p in self._open()]
+        started: set[str] = set()
+        for name, options in strategies.items():
+            request = Request(self.program, names, options, self.limits.left, self.limits.memory)
+            try:
+                data = pickle.dumps(request)
+            except RecursionError:
+                self._give_up("an expression that is too deep for the solvers")
+                return set()
+            self.workers[name] = _worker()
+            threading.Thread(target=self._listen, args=(name, self.workers[name], data), daemon=True).start()
+            started.add(name)
+        return started
+
+    def _listen(self, name: str, worker: subprocess.Popen[bytes], request: bytes) -> None:
+        """Send the request to a worker, and its answers to the queue."""
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        try:
+            worker.stdin.write(request)
+            worker.stdin.close()
+            while True:
+                self.events.put((name, pickle.load(worker.stdout)))
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            pass
+        finally:
+            self.events.put((name, None))
+
+    def _executed(self, schedule: Schedule) -> Run:
+        """The run of a schedule, executed by the interpreter. A step that is not enabled is a bug in a search."""
+        values, moves = schedule
+        start = state = State(tuple(values), (0,) * len(self.program.processes))
+        steps: list[Step] = []
+        for process, inputs in moves:
+            taken = self.interpreter.step(state, process, inputs)
+            if taken is None:
+                raise AssertionError(f"step {len(steps) + 1} of a run is not enabled")
+            steps.append(taken)
+            state = taken.state
+        return Run(start, steps)
+
+    # -- one search ----------------------------------------------------------------------------------------------------
+
+    def _solve(self) -> None:
+        """One search by a solver, in this process."""
+        from plait.bmc.search import SolverSearch
+        from plait.kernel.deadline import Deadline, OutOfTimeError
+
+        search = SolverSearch(self.program, self.options, self.limits, self.tell)
+        for property_ in self.properties:
+            try:
+                with Deadline(self.limits.left).enforced():
+                    self._keep(search.decide(property_)._replace(by=self.options.encoding))
+            except OutOfTimeError:
+                self._keep(Finding(property_, None, False, search.reached, "timeout"))
+            except KeyboardInterrupt:
+                self._keep(Finding(property_, None, False, search.reached, "interrupted"))
+                break
+            finally:
+                self.costs.add(search.costs)
+                search.costs = Costs()
+
+    def _enumerate_aside(self) -> None:
+        try:
+            self.events.put(("explicit", self._enumerate()))
+        except _Stopped:
+            pass
+        finally:
+            self.events.put(("explicit", None))
+
+    def _enumerate(self) -> Enumerated:
+        def told(states: int, depth: int) -> None:
+            if self.stopped.is_set():
+                raise _Stopped
+            self.tell(f"enumeration: {states:,} states, depth {depth}")
+
+        names = {p.name for p in self.properties}
+        enumeration = Enumeration(
+            self.program,
+            self.options.width,
+            watched=[p.bad for p in self._watched()],
+            deadlock=DEADLOCK in names,
+            races=RACES in names,
+        )
+        return enumeration.run(
+            deadline=self.limits.deadline,
+            memory=self.limits.memory or _MEMORY,
+            depth=self.options.depth,
+            progress=told,
+        )
+
+    def _watched(self) -> list[Property]:
+        """The properties that are conditions on single states."""
+        return [p for p in self.properties if p.name not in (DEADLOCK, RACES)]
+
+    def _take_enumeration(self, found: Enumerated) -> None:
+        """Use the result of the enumeration."""
+        costs = self.costs
+        costs.encodings.add("explicit")
+        costs.states, costs.transitions, costs.final_states = found.states, found.transitions, found.ended
+        costs.depth = max(costs.depth, found.depth)
+        runs = {p.name: run for p, run in zip(self._watched(), found.found, strict=True)}
+        runs[DEADLOCK], runs[RACES] = found.deadlock, None if found.race is None else found.race.run
+        for property_ in self.properties:
+            run = runs[property_.name]
+            if run is not None:
+                executed = self._executed((run.start.values, run.steps))
+                self._keep(Finding(property_, executed, False, len(run.steps), None, by="explicit"))
+            elif found.stopped is None:
+                vacuous = property_.kind == "final" and not found.ended
+                note = NO_RUN_ENDS if vacuous else f"in all {found.states:,} states"
+                self._keep(Finding(property_, None, True, found.depth, None, note, "explicit"))
+            else:
+                bound = f"depth {self.options.depth}" if found.stopped == "depth" else STOPPED[found.stopped]
+                self._keep(Finding(property_, None, False, found.depth, bound, by="explicit"))
+
+
+STOPPED = {
+    "timeout": "timeout",
+    "memory": "memory",
+    "states": "the limit of states",
+    "numbers": "a number that does not fit in 64 bits",
+    "inputs": "an input with too many values to enumerate",
+    "condition": "a property with an index out of range",
+}
+"""Why an enumeration ended before all states were found."""
+
+
+class _Stopped(Exception):  # noqa: N818 - it is no error
+    """The enumeration is not needed any more."""
+
+
+def _worker() -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.Popen(
+        [sys.executable, "-c", "from plait.bmc.worker import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    worker.wait()

@@ -1,0 +1,108 @@
+"""The verdict of a search, from the findings for its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plait.bmc.execution.interpreter import Interpreter
+from plait.bmc.execution.tracing import trace
+from plait.bmc.finding import Costs, Finding, steps_text
+from plait.bmc.options import Options
+from plait.bmc.program.definition import LIMITS, Value
+from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
+
+
+def verdict_of(
+    interpreter: Interpreter,
+    findings: list[Finding],
+    costs: Costs,
+    options: Options,
+    seconds: float,
+    target: str,
+    parameters: Mapping[str, str | Value],
+    full: bool,
+) -> Verdict:
+    """The verdict. No property holds if a run reaches a limit of the front end: beyond it, nothing was searched."""
+    limit = next((f for f in findings if f.property.name == LIMITS), None)
+    beyond = _beyond(limit)
+    results: list[PropertyResult] = []
+    for finding in findings:
+        if finding is limit:
+            continue
+        shown, length = None, 0
+        if finding.run is not None:
+            start, steps = finding.run
+            shown = trace(interpreter, target, parameters, finding.property, start, steps, full=full)
+            length = len(steps) if full else len(shown)
+        status, text = finding.status(), finding.text(length)
+        if beyond is not None and status == "holds" and finding.property.kind != "reachable":
+            status, text = "inconclusive", f"not violated within the limits: {beyond}"
+        results.append(PropertyResult(finding.property.name, finding.property.kind, status, text, shown))
+    bad = next((r for r in results if r.status == "violated"), None)
+    bounds = [f.bound for f in findings if f.bound and f is not limit] + ([beyond] if beyond else [])
+    bound = next((b for b in bounds if not b.startswith("depth")), bounds[0] if bounds else None)
+    status = "violated" if bad else "inconclusive" if any(r.status != "holds" for r in results) else "holds"
+    first = bad or next((r for r in results if r.trace is not None), None)
+    message = f"{bad.name} is violated" if bad else _message(findings, status, beyond)
+    return Verdict(
+        status=status,
+        statistics=_statistics(findings, costs, options, seconds),
+        properties=results,
+        model=target,
+        property=bad.name if bad else None,
+        message=message,
+        bound=None if status == "holds" else bound,
+        trace=first.trace if first else None,
+    )
+
+
+def _beyond(limit: Finding | None) -> str | None:
+    """Why runs beyond a limit of the front end exist, or may exist."""
+    if limit is None or limit.status() == "holds":
+        return None
+    if limit.run is None or not limit.run.steps:
+        return "it is not known whether a run exceeds a limit of recursion, objects or threads"
+    return limit.run.steps[-1].failure
+
+
+def _message(findings: list[Finding], status: Status, beyond: str | None) -> str | None:
+    if status != "inconclusive":
+        return None
+    depths = [f.depth for f in findings if f.status() == "inconclusive"]
+    if not depths and beyond:
+        return beyond
+    if None in depths or not depths:
+        return "not all properties were checked"
+    least = min(depth for depth in depths if depth is not None)
+    return f"all runs of at most {steps_text(least)} were checked; longer runs may exist"
+
+
+def _statistics(findings: list[Finding], costs: Costs, options: Options, seconds: float) -> Statistics:
+    width = f"{options.width} bits, wrapping around"
+    if options.width is None:
+        widest = max((b for b in costs.bits if b is not None), default=None)
+        fit = f"all fit in {widest} bits" if widest is not None and None not in costs.bits else "of any size"
+        width = f"mathematical ({fit})" if costs.bits else "mathematical"
+    solved = bool(costs.queries)
+    return Statistics(
+        states=costs.states,
+        transitions=costs.transitions,
+        terminal_states=costs.final_states,
+        depth=costs.depth,
+        seconds=seconds,
+        python_calls=0,
+        search="bmc",
+        workers=1,
+        formula=FormulaStatistics(
+            encoding=", ".join(sorted({f.by for f in findings if f.by} or costs.encodings)) or options.encoding,
+            projection=options.projection != "off" and solved,
+            integers=width,
+            solver=options.solver if solved else "none",
+            queries=costs.queries,
+            assertions=costs.assertions,
+            build_seconds=costs.build,
+            solve_seconds=costs.solve,
+            work=costs.work,
+            decided={f.property.name: f.by for f in findings if f.by and f.conclusive()},
+        ),
+    )
