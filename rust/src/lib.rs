@@ -3,9 +3,10 @@
 //! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. Open
 //! `python/engine.rs` first: it has what Python calls. A model comes in through `python`, is tabulated in `system`, and is
 //! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `vm` executes
-//! models that were lowered from Python. `epa` does not depend on any of these. `util` has small tools.
+//! models that were lowered from Python. `epa` and `bmc` do not depend on any of these. `util` has small tools.
 //! `docs/internals/architecture.md` follows one check through.
 
+pub mod bmc;
 pub mod epa;
 pub mod live;
 pub mod por;
@@ -21,6 +22,8 @@ mod python;
 #[cfg(feature = "extension")]
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::bmc::bindings::{BmcProgram, BmcReport};
     #[pymodule_export]
     use crate::epa::bindings::{EpaTrace, epa_operations, epa_reversible};
     #[pymodule_export]

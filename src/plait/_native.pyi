@@ -20,6 +20,8 @@ _StepOutcome = tuple[
 """Fields (None: unchanged), sends, events, spawns, expected slots, choices, and whether no slot was free."""
 
 __all__ = [
+    "BmcProgram",
+    "BmcReport",
     "Codec",
     "ComparisonReport",
     "Counters",
@@ -40,6 +42,90 @@ __all__ = [
     "epa_operations",
     "epa_reversible",
 ]
+
+_BmcRun = tuple[list[int], list[tuple[int, list[int]]]]
+"""The initial values of the cells, and the process and the inputs of each step."""
+_BmcInstruction = tuple[int, list[int], bool, bool, bool]
+"""Where its code begins, the domains of its inputs; whether it waits, synchronizes, is inside an atomic section."""
+
+@final
+class BmcProgram:
+    """A program of `plait bmc` in flat form."""
+
+    def __new__(
+        cls,
+        *,
+        ops: Sequence[tuple[str, int, int]],
+        variables: Sequence[tuple[int, int, int, bool]],
+        processes: Sequence[tuple[list[_BmcInstruction], list[list[int]], bool, bool]],
+        domains: Sequence[list[int] | None],
+        initial: Sequence[tuple[bool, int]],
+        large: Sequence[int],
+        conditions: Sequence[int],
+        properties: Sequence[int],
+        bounds: int | None,
+    ) -> BmcProgram:
+        """Check the program. ValueError: it does not fit together.
+
+        `ops`: name and two operands of each operation. `variables`: cells, lowest and highest known value, and whether
+        accesses can race. `processes`: instructions, dead cells by location, and whether it is spawned, required.
+        `initial`: whether a cell is free, and its domain or value. `conditions` and `properties`: where their code
+        begins. `bounds`: the cell of the flag of indices out of range.
+        """
+
+    def enumerate(
+        self,
+        *,
+        deadlock: bool = False,
+        races: bool = False,
+        first: bool = False,
+        seconds: float | None = None,
+        states: int | None = None,
+        memory: int | None = None,
+        depth: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> BmcReport:
+        """Enumerate all states, breadth first."""
+
+@final
+class BmcReport:
+    """The results of an enumeration."""
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+
+    @property
+    def transitions(self) -> int:
+        """The number of executed steps."""
+
+    @property
+    def depth(self) -> int:
+        """All states within this number of steps were seen."""
+
+    @property
+    def ended(self) -> int:
+        """The number of states in which all processes have ended."""
+
+    @property
+    def stopped(self) -> str | None:
+        """What stopped the search. None: all states were seen."""
+
+    @property
+    def found(self) -> list[_BmcRun | None]:
+        """A run to each property."""
+
+    @property
+    def deadlock(self) -> _BmcRun | None:
+        """A run to a deadlock."""
+
+    @property
+    def race(self) -> tuple[_BmcRun, int, int] | None:
+        """A run to a data race, and its two processes."""
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the states."""
 
 @final
 class Codec:

@@ -9,7 +9,7 @@ import pytest
 from plait.bmc import parse_program
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import relevance
-from plait.bmc.analysis.unused_assignments import _Liveness, without_unused_assignments
+from plait.bmc.analysis.unused_assignments import Liveness, without_unused_assignments
 from plait.bmc.program.definition import Action, Branch, Program, Set, Variable, accesses
 from tests.bmc import encodings
 from tests.bmc.programs import Random
@@ -47,15 +47,15 @@ def test_what_only_the_dead_read_is_in_no_projection() -> None:
     assert found.ends(1) == {0, 2}
 
 
-def _drop_all(self: _Liveness, action: Set, live: set[Variable]) -> bool:
+def _drop_all(self: Liveness, action: Set, live: set[Variable]) -> bool:
     return action.variable not in self.kept
 
 
-def _drop_failing(self: _Liveness, action: Set, live: set[Variable]) -> bool:
+def _drop_failing(self: Liveness, action: Set, live: set[Variable]) -> bool:
     return action.variable not in self.kept | live
 
 
-def _kill_in_branches(self: _Liveness, actions: tuple[Action, ...], live: set[Variable]) -> Any:
+def _kill_in_branches(self: Liveness, actions: tuple[Action, ...], live: set[Variable]) -> Any:
     found: list[Action] = []
     for action in reversed(actions):
         if isinstance(action, Set) and self._unused(action, live):
@@ -83,6 +83,6 @@ def test_mutants_are_caught(mutant: str, way: str, monkeypatch: pytest.MonkeyPat
     text, name, attribute, wrong = MUTANTS[mutant]
     ways = {way: encodings.WAYS[way]}
     encodings.compare(Random(text, [name]), ways)
-    monkeypatch.setattr(_Liveness, attribute, wrong)
+    monkeypatch.setattr(Liveness, attribute, wrong)
     with pytest.raises(AssertionError):
         encodings.compare(Random(text, [name]), ways)

@@ -18,15 +18,18 @@ def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[V
     """The program without unused assignments, if only the variables of `relevant` matter in the last state."""
     read = set().union(*(accesses(step.body)[0] for code in program.processes for step in code.instructions))
     kept = relevant | {v for v in read if v.process is None}
-    processes = tuple(_Liveness(code, ranges, kept).cleaned() for code in program.processes)
+    processes = tuple(Liveness(code, ranges, kept).cleaned() for code in program.processes)
     return dataclasses.replace(program, processes=processes)
 
 
-class _Liveness:
-    """For each location of a process, the locals that later steps read."""
+class Liveness:
+    """For each location of a process, the variables that its later steps read.
 
-    def __init__(self, code: ProcessCode, ranges: Ranges, kept: set[Variable]) -> None:
-        self.code, self.ranges, self.kept = code, ranges, kept
+    Without `ranges`, what an unused assignment reads counts too.
+    """
+
+    def __init__(self, code: ProcessCode, ranges: Ranges | None = None, kept: Iterable[Variable] = ()) -> None:
+        self.code, self.ranges, self.kept = code, ranges, set(kept)
         self.live: list[set[Variable]] = [set() for _ in range(code.stuck + 1)]
         changed = True
         while changed:
@@ -61,4 +64,6 @@ class _Liveness:
         return live, tuple(reversed(found))
 
     def _unused(self, action: Set, live: set[Variable]) -> bool:
-        return action.variable not in self.kept | live and not failures(action, self.ranges)
+        if self.ranges is None or action.variable in self.kept or action.variable in live:
+            return False
+        return not failures(action, self.ranges)
