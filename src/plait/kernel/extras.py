@@ -31,6 +31,7 @@ _SERVE = {name: name for name in ("apsw", "httptools", "psycopg", "starlette", "
 
 EXTRAS = {
     "bmc": Extra("plait bmc", {"lark": "lark", "z3": "z3-solver"}),
+    "c": Extra("plait bmc for C programs", {"clang": "libclang"}),
     "epa": Extra("plait epa", {"z3": "z3-solver"}),
     "explore": Extra("plait explore", {"starlette": "starlette", "uvicorn": "uvicorn"}),
     "gyro": Extra("plait gyro", _GYRO),

@@ -1,0 +1,95 @@
+"""Load a C program: from a file to a `Program`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plait.bmc.c.model import Model, Options, reachable
+from plait.bmc.c.threads import finish
+from plait.bmc.c.translator import Translator
+from plait.bmc.c.types import VOID, Pointer
+from plait.bmc.c.unit import Unit
+from plait.bmc.c.values import ZERO, Val
+from plait.bmc.program.arithmetic import negate, operation
+from plait.bmc.program.definition import LEAKS, Constant, Ensure, Expr, Program, Read
+from plait.bmc.program.source import Place
+from plait.kernel.errors import UsageError
+
+_MOST_PASSES = 30
+
+
+def load_c(
+    path: Path | str,
+    *,
+    unwind: int = 8,
+    objects: int = 4,
+    threads: int = 4,
+    overflow: bool = False,
+    leaks: bool = False,
+) -> Program:
+    """Translate a C program with POSIX threads.
+
+    `unwind` bounds recursion, `objects` the objects of a malloc in a loop, `threads` the threads of a pthread_create in
+    a loop whose number of iterations is not known. A run that exceeds a bound violates the property `limits`.
+    With `overflow`, the overflow of a signed number is a violation; with `leaks`, a thread that is never joined.
+    """
+    for name, value in (("unwind", unwind), ("objects", objects), ("threads", threads)):
+        if value < 1:
+            raise UsageError(f"{name}={value} is too small", hint="give 1 or more")
+    unit = Unit(Path(path))
+    if unit.function("main") is None:
+        raise UsageError(f"{path} has no function main", hint="give the file that contains main")
+    reachable(unit)
+    options = Options(unwind, objects, threads, overflow, leaks)
+    flows: dict[str, set[str]] = {}
+    for _ in range(_MOST_PASSES):
+        model = _translated(unit, options, flows)
+        if model.found == flows:
+            return model.program.build()
+        flows = model.found
+    raise UsageError(
+        f"{path}: the pointers of this program are too deeply nested", hint="use fewer pointers to pointers"
+    )
+
+
+def _translated(unit: Unit, options: Options, flows: dict[str, set[str]]) -> Model:
+    """The program, if values flow to variables as in `flows`."""
+    model = Model(unit, options, flows)
+    code = model.program.process("main")
+    main = Translator(model, code, ("main",))
+    definition = unit.function("main")
+    assert definition is not None
+    main.inlined(definition, [Val(ZERO, p.type) for p in definition.parameters], definition.place)
+    if options.leaks:
+        code.step(lambda: (_leaks(model), ()))
+    code.end()
+    while model.waiting:
+        thread = model.waiting.pop(0)
+        code = thread.code
+        of = Translator(model, code, thread.chain)
+        of.result = thread.result
+        definition = unit.function(thread.function)
+        assert definition is not None
+        code.at(Place(definition.place.line, definition.place.column, thread.function))
+        argument = thread.argument
+        if not isinstance(argument, Val):
+            origins = frozenset((f"variable {argument.name}",))
+            argument = Val(code.load(argument, synchronizes=True), Pointer(VOID), origins)
+        value = of.inlined(definition, [argument] if definition.parameters else [], definition.place)
+        if code.reachable:
+            finish(of, of.cast(value, Pointer(VOID)))
+        code.end()
+    return model
+
+
+def _leaks(model: Model) -> list[Ensure]:
+    found = []
+    for thread in model.threads:
+        left: Expr = operation("&&", Read(thread.code.started), negate(Read(thread.released)))
+        found.append(Ensure(negate(left), LEAKS, f"the thread {thread.code.name} is neither joined nor detached"))
+    for item in model.allocated:
+        if item.alive is not None:
+            for copy in range(item.copies):
+                exists = Read(item.alive, Constant(copy))
+                found.append(Ensure(negate(exists), LEAKS, f"{item.name} is never freed"))
+    return found

@@ -1,0 +1,92 @@
+"""Values and places of C during the translation: what is known about them beside the expression of the model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from plait.bmc.c.types import CType
+from plait.bmc.program.definition import Constant, Expr, Variable
+
+Origins = frozenset[str]
+"""Where a pointer may come from: `object x`, `function f`, or `variable v`, whose contents it may be."""
+NOWHERE: Origins = frozenset()
+ZERO, ONE = Constant(0), Constant(1)
+
+
+@dataclasses.dataclass(eq=False)
+class Object:
+    """A variable of C, or all objects that one call of malloc makes."""
+
+    name: str
+    type: CType
+    base: int | None
+    """The address of its first cell. None: nobody takes its address."""
+    process: int | None
+    """The process of a local whose address nobody takes."""
+    copies: int = 1
+    """How many objects of this type there are: one after the other, with a cell in between."""
+    alive: Variable | None = None
+    """For allocated objects that can be freed: whether each exists."""
+    initial: dict[tuple[str, ...], list[int]] = dataclasses.field(default_factory=dict)
+    """The initial values of each part that are not 0."""
+    variables: dict[tuple[str, ...], Variable] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Located:
+    """A part of a known object."""
+
+    object: Object
+    type: CType
+    address: Expr
+    """Its address; 0 if the object has none."""
+    path: tuple[str, ...] = ()
+    """The fields that lead to it."""
+    index: Expr = ZERO
+    """Its number among all parts that these fields lead to."""
+    count: int = 1
+    """The number of these parts, as far as the indices are known."""
+    copy: Expr = ZERO
+    checks: tuple[tuple[Expr, str], ...] = ()
+    """Conditions for an access, and what happens otherwise."""
+    array: Located | None = None
+    """The array of which it is an element."""
+    position: Expr = ZERO
+    """The index in that array."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pointed:
+    """What a pointer points to: the analysis knows only the possible objects."""
+
+    address: Expr
+    target: CType
+    """The type of what the pointer points to."""
+    origins: Origins
+    type: CType
+    steps: tuple[str | Expr, ...] = ()
+    """The fields and indices inside of that."""
+    text: str = "the pointer"
+
+
+Reference = Located | Pointed
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Val:
+    """A value."""
+
+    expr: Expr
+    type: CType
+    origins: Origins = NOWHERE
+    target: Located | None = None
+    """What a pointer points to, if that is known."""
+    function: str | None = None
+    """The function, if the value is a known one."""
+    parts: tuple[Val, ...] | None = None
+    """The scalars of a struct."""
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if it is known."""
+        return int(self.expr.value) if isinstance(self.expr, Constant) else None
