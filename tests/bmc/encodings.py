@@ -12,6 +12,7 @@ from plait.bmc.encoding.z3_solver import enumerate_values
 from plait.bmc.execution.explicit import longest_run, reachable_values
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse
+from plait.bmc.program.arithmetic import is_truth
 from plait.bmc.program.definition import Constant, Expr, Program, Read
 from tests.bmc.programs import Random
 
@@ -59,7 +60,7 @@ def solved(
     names, constants = [], []
     for n, e in enumerate(exprs):
         term = encoding.evaluate(e)
-        boolean = isinstance(e, Read) and e.variable.kind == "bool"
+        boolean = is_truth(e)
         constant = f.boolean(f"value {n}") if boolean else f.number(f"value {n}")
         f.add(f.same(constant, term) if boolean else f.equal(constant, term))
         names.append(f"value {n}")
@@ -79,13 +80,24 @@ def solved(
 def compare(random: Random, ways: dict[str, Any], width: int | None = None) -> None:
     """At every depth, what is new there; at the last one, everything."""
     program = compile_program(parse(random.text, "random"))
-    exprs = watched(program, random.watched)
-    most = longest_run(program, DEEPEST, width)
-    truth = reachable_values(program, exprs, DEEPEST if most is None else most, width)
+    compare_program(program, watched(program, random.watched), ways, random.text, width)
+
+
+def compare_program(
+    program: Program,
+    exprs: list[Expr],
+    ways: dict[str, Any],
+    text: str,
+    width: int | None = None,
+    deepest: int = DEEPEST,
+) -> None:
+    """The same for a program. The expressions are of its variables, or its properties have them."""
+    most = longest_run(program, deepest, width)
+    truth = reachable_values(program, exprs, deepest if most is None else most, width)
     for name, way in ways.items():
         for depth in range(len(truth)):
             last = depth == len(truth) - 1
             before = set() if last or depth == 0 else truth[depth - 1]
             assert solved(program, way, exprs, depth, width, before) == truth[depth] - before, (
-                f"{name}, depth {depth}:\n{random.text}"
+                f"{name}, depth {depth}:\n{text}"
             )
