@@ -181,7 +181,8 @@ def _step(event: Event, number: int, details: list[tuple[str, str]]) -> str:
     from plait.report import wording as facts
 
     fault = f"{facts.FAULTS[event.kind]}: " if event.kind in facts.FAULTS else ""
-    lines = [f"{number:>3}. {fault}{facts.visible(event.lane)}  {facts.visible(event.label)}"]
+    place = f"{shown}  " if (shown := facts.place_text(event)) else ""
+    lines = [f"{number:>3}. {fault}{facts.visible(event.lane)}  {place}{facts.visible(event.label)}"]
     before = ""
     for verb, said in details:
         lines.append(f"     {verb if verb != before else '':<9} {said}")

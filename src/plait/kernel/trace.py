@@ -78,6 +78,13 @@ class Snapshot(msgspec.Struct, frozen=True):
     """For each view of the model, its picture. A state of a model without views has no such part, also in JSON."""
 
 
+class Place(msgspec.Struct, frozen=True):
+    """A line of the user's source."""
+
+    file: str
+    line: int
+
+
 class Event(msgspec.Struct, frozen=True):
     """The record of a step on a lane, with the state after it."""
 
@@ -96,10 +103,14 @@ class Event(msgspec.Struct, frozen=True):
     """Fields of this lane, and fields of shared objects with the name of their lane: `Store0.value`."""
     changed: dict[str, tuple[Data, Data]] = {}
     """For each field of this lane that changed: the values before and after. On the lane `TIME`, and of shared objects:
-    `lane.field`."""
+    `lane.field`. If `values` is known, also a field of a shared object that was written and keeps its value."""
     note: str | None = None
     abstract: str | None = None
     """The step of the abstract system that this step maps to, for a refinement."""
+    values: dict[str, Data] | msgspec.UnsetType = msgspec.UNSET
+    """For each field of a shared object in `read`, the value that was read. An event of a model has no such part."""
+    place: Place | msgspec.UnsetType = msgspec.UNSET
+    """The statement of this step, whose text is the label. An event of a model has no such part."""
 
 
 class Mark(msgspec.Struct, frozen=True):

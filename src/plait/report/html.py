@@ -6,7 +6,9 @@ The script replaces diagram and steps with the viewer (`viewer.py`), whose data 
 
 from __future__ import annotations
 
-from plait.kernel.trace import Snapshot, Trace
+import msgspec
+
+from plait.kernel.trace import Event, Snapshot, Trace
 from plait.kernel.values import text
 from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
@@ -201,7 +203,7 @@ def _steps(trace: Trace) -> str:
         fault = facts.FAULTS.get(event.kind)
         mark = f'<span class="fault {event.kind}">{escape(fault)}</span> ' if fault else ""
         rows = list(details[step - 1])
-        if event.read:
+        if event.read and event.values is msgspec.UNSET:
             rows.insert(0, ("reads", ", ".join(map(facts.visible, event.read))))
         said = "".join(
             f'<div class="{verb}"><dt>{"" if i and rows[i - 1][0] == verb else verb}</dt><dd>{escape(what)}</dd></div>'
@@ -211,12 +213,20 @@ def _steps(trace: Trace) -> str:
         loop = f'<div class="loop">{facts.LOOP_STARTS}</div>' if trace.loop == step - 1 else ""
         items.append(
             f'<li data-step="{step}"{" class=idle" if step - 1 in idle else ""}><span class="number">{step}</span>'
-            f"<div>{rounds}{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> "
+            f"<div>{rounds}{loop}{mark}<b>{escape(facts.visible(event.lane))}</b> {_place(event)}"
             f'<span class="label">{escape(facts.event_label(event))}</span>'
             f"{f'<dl>{said}</dl>' if said else ''}</div></li>"
         )
     end = facts.loop_text(trace)
     return f'<ol class="steplist">{"".join(items)}</ol>' + (f'<p class="loop">↻ {escape(end)}</p>' if end else "")
+
+
+def _place(event: Event) -> str:
+    """The place of the statement of a step, with its whole path on hover."""
+    if not event.place:
+        return ""
+    path = escape(facts.visible(event.place.file))
+    return f'<span class="place" title="{path}">{escape(facts.place_text(event))}</span> '
 
 
 def _mark(label: str, *lost: str) -> str:

@@ -324,6 +324,7 @@ def _check(file: Path, trace: Trace) -> None:
         values: list[Data] = [*snapshot.fields.values(), snapshot.monitors]
         if event is not None:
             values += [event.announced, event.choices, [list(pair) for pair in event.changed.values()]]
+            values.append(event.values or {})
         _check_data(file, values)
     _check_data(file, [trace.parameters, [m.fields for m in trace.messages], list(trace.chosen.values())])
 

@@ -216,8 +216,18 @@ def _step_lines(event: Event, details: list[tuple[str, str]], step: int, digits:
     head: Line = [(f"{step:>{digits + 2}}. ", "dim")]
     if event.kind in facts.FAULTS:
         head.append((f"{facts.FAULTS[event.kind]}  ", "bold red" if event.kind != "recover" else "bold green"))
-    head += [(facts.visible(event.lane), "bold cyan"), (f"  {facts.event_label(event)}", "bold")]
-    styles = {"takes": "blue", "sends": "green", "changes": "yellow", "loses": "red", "drops": "red"}
+    head.append((facts.visible(event.lane), "bold cyan"))
+    if place := facts.place_text(event):
+        head.append((f"  {place}", "dim"))
+    head.append((f"  {facts.event_label(event)}", "bold"))
+    styles = {
+        "takes": "blue",
+        "sends": "green",
+        "changes": "yellow",
+        "writes": "yellow",
+        "loses": "red",
+        "drops": "red",
+    }
     indent = " " * (digits + 4)
     lines = [head]
     before = ""

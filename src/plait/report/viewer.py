@@ -98,7 +98,8 @@ def sparse(trace: Trace, have: int = 0) -> dict[str, Any]:
     data: dict[str, Any] = msgspec.structs.asdict(msgspec.structs.replace(trace, events=[]))
     before, events = states(trace)[have], []
     for event in trace.events[have:]:
-        events.append({**msgspec.structs.asdict(event), "state": _changes(before, event.state)})
+        parts = {name: part for name, part in msgspec.structs.asdict(event).items() if part is not msgspec.UNSET}
+        events.append({**parts, "state": _changes(before, event.state)})
         before = event.state
     return {**data, "events": events}
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import PurePath
 
-from plait.kernel.trace import Event, Sent, Trace
+import msgspec
+
+from plait.kernel.trace import Event, Lane, Sent, Trace
 from plait.kernel.values import Data, text
 from plait.kernel.verdict import VACUOUS, FormulaStatistics, PropertyResult, Status, Verdict
 from plait.report.space_time.flow import Journey, journeys
@@ -81,7 +84,7 @@ def sent_groups(messages: dict[int, Sent], ids: list[int]) -> list[tuple[list[st
 
 
 def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
-    """For each event, its effects as rows (verb, text): takes, chooses, sends, announces, spawns, changes."""
+    """For each event, its effects as rows (verb, text): takes, chooses, sends, announces, spawns, reads, changes."""
     messages = {m.id: m for m in trace.messages}
     notable: dict[int, list[Journey]] = {}
     for journey in journeys(trace):
@@ -91,7 +94,7 @@ def step_details(trace: Trace) -> list[list[tuple[str, str]]]:
                 notable.setdefault(step, []).append(journey)
     result = []
     for step, event in enumerate(trace.events, start=1):
-        rows = _details(messages, event)
+        rows = _details(messages, event, trace.lanes)
         for journey in notable.get(step, []):
             rows += _ending(messages, event, step, journey)
         if event.abstract:
@@ -117,7 +120,7 @@ def _ending(messages: dict[int, Sent], event: Event, step: int, journey: Journey
     return [("drops", line) for line in _taken(messages, [number])]
 
 
-def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
+def _details(messages: dict[int, Sent], event: Event, lanes: Sequence[Lane]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     take = {"lose": "loses", "crash": "drops", "duplicate": "copies"}.get(event.kind, "takes")
     send = "adds" if event.kind == "duplicate" else "sends"
@@ -129,12 +132,52 @@ def _details(messages: dict[int, Sent], event: Event) -> list[tuple[str, str]]:
     rows += [("announces", visible(text(announced))) for announced in event.announced]
     if event.spawned:
         rows.append(("spawns", ", ".join(map(visible, event.spawned))))
-    shared = [visible(name) for name in event.read if "." in name]
-    if shared:
-        rows.append(("reads", ", ".join(shared)))
+    if reads := _reads(event, lanes):
+        rows.append(("reads", ", ".join(reads)))
     for field, (before, after) in event.changed.items():
-        rows.append(("changes", f"{visible(field)}: {visible(text(before))} → {visible(text(after))}"))
+        bare = _bare(field, lanes)
+        verb = "changes" if bare == field else "writes"
+        rows.append((verb, f"{visible(bare)}: {_shown(before)} → {_shown(after)}"))
     return rows
+
+
+def _shown(value: Data) -> str:
+    return visible(text(value))
+
+
+def _reads(event: Event, lanes: Sequence[Lane]) -> list[str]:
+    """What an event reads of shared objects: with values if they are known, and then without what it also writes."""
+    if event.values is not msgspec.UNSET:
+        read = {k: v for k, v in event.values.items() if k not in event.changed}
+        return [f"{visible(_bare(k, lanes))} = {_shown(v)}" for k, v in read.items()]
+    objects = [f"{lane.name}." for lane in lanes if lane.shared]
+    return [visible(name) for name in event.read if any(map(name.startswith, objects))]
+
+
+def _bare(field: str, lanes: Sequence[Lane]) -> str:
+    """A field of an event, without the name of the lane if it is the shared memory: there is only one."""
+    memory = next((lane.name for lane in lanes if lane.shared and lane.role == "memory"), None)
+    return field if memory is None else field.removeprefix(f"{memory}.")
+
+
+def access_lines(trace: Trace, event: Event, lane: str) -> list[str]:
+    """What an event reads and writes on the lane of a shared object, with values: `x = 1`, or `x: 1 → 2` if it writes.
+
+    Empty if the values are not known.
+    """
+    if event.values is msgspec.UNSET:
+        return []
+    changed = {k: pair for k, pair in event.changed.items() if k.startswith(f"{lane}.")}
+    read = {k: v for k, v in event.values.items() if k.startswith(f"{lane}.") and k not in changed}
+    lines = [f"{visible(_bare(k, trace.lanes))} = {_shown(v)}" for k, v in read.items()]
+    return lines + [f"{visible(_bare(k, trace.lanes))}: {_shown(a)} → {_shown(b)}" for k, (a, b) in changed.items()]
+
+
+def place_text(event: Event) -> str:
+    """The place of the statement of an event, without the folder of its file: `counter.c:14`. Empty if it has none."""
+    if not event.place:
+        return ""
+    return visible(f"{PurePath(event.place.file).name or event.place.file}:{event.place.line}")
 
 
 def start_text(trace: Trace) -> str | None:
@@ -196,7 +239,7 @@ def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
         return []
     rows = [(visible(c.text), visible(c.value), "") for c in trace.why.clauses]
     for read in trace.why.reads:
-        what = visible(read.lane if read.field is None else f"{read.lane}.{read.field}")
+        what = visible(read.lane if read.field is None else _bare(f"{read.lane}.{read.field}", trace.lanes))
         rows.append(
             (what, visible(text(read.value)), "initial value" if read.step is None else f"step {read.step + 1}")
         )

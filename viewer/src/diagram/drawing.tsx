@@ -5,7 +5,7 @@ import { accesses } from "../run/flow";
 import type { Run } from "../run/run";
 import type { Event } from "../run/trace";
 import { visible } from "../run/values";
-import { messageText, plural, shorten } from "../run/wording";
+import { accessLines, messageText, plural, shorten } from "../run/wording";
 import { type Arrow, BAR, HEAD, isQuorum, type Layout, LINE, RADIUS, ROW } from "./layout";
 import { drawn, type Point, type Route, shortened, tip, toward } from "./routing";
 
@@ -134,8 +134,15 @@ const Message = memo(({ arrow, idle, touched }: { arrow: Arrow; idle: boolean; t
   );
 });
 
+interface LinksProps {
+  layout: Layout;
+  step: number;
+  event: Event;
+  labels: boolean;
+}
+
 /** What an event uses or makes on other lanes: spawned processes, shared objects. */
-const Links = memo(({ layout, step, event }: { layout: Layout; step: number; event: Event }): JSX.Element => {
+const Links = memo(({ layout, step, event, labels }: LinksProps): JSX.Element => {
   const [x, y] = layout.at(event.lane, step);
   const other = (lane: string): { cx: number; side: number } => {
     const cx = layout.x.get(lane) as number;
@@ -160,11 +167,18 @@ const Links = memo(({ layout, step, event }: { layout: Layout; step: number; eve
         const names = (how === "writes" ? [...Object.keys(event.changed), ...event.read] : event.read).filter((name) =>
           name.startsWith(`${lane}.`),
         );
+        const known = accessLines(layout.run.trace, event, lane);
+        const lines = labels ? layout.values(event, lane) : [];
         return (
           <g class={`access ${how}`} data-step={step} key={lane}>
-            <title>{`${how} ${[...new Set(names)].map(visible).join(", ")}`}</title>
+            <title>{`${how} ${known.length ? known.join(", ") : [...new Set(names)].map(visible).join(", ")}`}</title>
             <line x1={x + side * RADIUS} y1={y} x2={cx - side * 4} y2={y} />
             <circle cx={cx} cy={y} r="4" />
+            {lines.map((line, i) => (
+              <text class="value" x={cx + 10} y={y - (LINE * lines.length) / 2 + 9 + LINE * i} key={line}>
+                {line}
+              </text>
+            ))}
           </g>
         );
       })}
@@ -324,7 +338,7 @@ export function Drawing({ layout, part, marks, labels = true }: DrawingProps): C
           </g>
         ))}
       {events.map(({ step, event }) => (
-        <Links layout={layout} step={step} event={event} key={step} />
+        <Links layout={layout} step={step} event={event} labels={labels} key={step} />
       ))}
       {arrows.map((arrow) => (
         <Message

@@ -4,7 +4,7 @@ import { accesses, type Journey } from "../run/flow";
 import type { Run } from "../run/run";
 import type { Event } from "../run/trace";
 import { visible } from "../run/values";
-import { eventLabel, messageText, sentGroups, shorten } from "../run/wording";
+import { accessLines, eventLabel, messageText, placeText, sentGroups, shorten } from "../run/wording";
 import { textWidth } from "./letters";
 import {
   between,
@@ -31,6 +31,8 @@ const SLOT = 8;
 const STUB = 36;
 const STUB_ANGLES = [16, 12, 20, 24, 8, 28, 32, 36, 40, 44, 48, 52].map((angle) => (angle * Math.PI) / 180);
 const LABEL_LIMIT = 24;
+/** A step shows at most this many lines beside the lane of a shared object: a row has room for no more. */
+const MOST_VALUES = 3;
 const CAREFUL = 300;
 
 export interface Arrow {
@@ -123,10 +125,15 @@ export class Layout {
       const event = run.event(step);
       if (event && event.lane === last) widest = Math.max(widest, this.#wide(this.#text(event)));
     }
+    let values = 0;
+    for (const step of this.rows) {
+      const event = run.event(step);
+      for (const line of event && last ? this.values(event, last) : []) values = Math.max(values, this.#wide([line]));
+    }
     this.right =
       this.left +
       this.spacing * Math.max(1, this.lanes.length) +
-      Math.max(24, Math.min(96, widest + 16 - this.spacing / 2));
+      Math.max(24, Math.min(96, widest + 16 - this.spacing / 2), values + 16 - this.spacing / 2);
     for (const journey of run.journeys) {
       for (const step of journey.copied)
         this.copies.set(`${step} ${journey.message.id}`, this.#beside(journey, step, NEAR));
@@ -418,8 +425,16 @@ export class Layout {
       const groups = sentGroups(messages, event.sent);
       if (groups.length > 1) lines.push(`→ ${groups.map(({ what }) => what.split("(")[0]).join(", ")}`);
       else if (groups[0]) lines.push(`→ ${groups[0].what}`);
+      lines.push(placeText(event));
     }
     return lines.filter(Boolean).map((line) => shorten(line, LABEL_LIMIT));
+  }
+
+  /** What a step reads and writes on the lane of a shared object, in few lines. */
+  values(event: Event, lane: string): string[] {
+    const lines = accessLines(this.run.trace, event, lane).map((line) => shorten(line, LABEL_LIMIT));
+    const more = lines.length - MOST_VALUES;
+    return more > 0 ? [...lines.slice(0, MOST_VALUES - 1), `… ${more + 1} more`] : lines;
   }
 
   #wide(lines: string[]): number {
@@ -445,7 +460,7 @@ export class Layout {
       for (const gap of [0, 17, 34, 48]) {
         for (const [top, levelCost] of [
           [y - 2 - high, 0.1],
-          [y - high / 2, 0],
+          [y - high / 2, event.place ? 0.2 : 0],
         ] as Point[]) {
           const label: Label = {
             lines,

@@ -5,7 +5,7 @@ import { memo } from "../memo";
 import { reveal } from "../reveal";
 import type { Run } from "../run/run";
 import { visible } from "../run/values";
-import { eventLabel, FAULTS, sentGroups } from "../run/wording";
+import { eventLabel, FAULTS, placeText, sentGroups } from "../run/wording";
 import type { Viewer } from "../viewer-state";
 
 interface Row {
@@ -52,7 +52,15 @@ const Item = memo(({ run, step, current, match, note, place, of }: Row): JSX.Ele
         {event && marks(run, step)}
         {loop && <div class="loop">the loop starts here</div>}
         {fault && <span class={`fault ${event.kind}`}>{`${fault} `}</span>}
-        <b>{event ? visible(event.lane) : "Initial state"}</b> {event && <span class="label">{eventLabel(event)}</span>}
+        <b>{event ? visible(event.lane) : "Initial state"}</b>{" "}
+        {event?.place && (
+          <>
+            <span class="place" title={visible(event.place.file)}>
+              {placeText(event)}
+            </span>{" "}
+          </>
+        )}
+        {event && <span class="label">{eventLabel(event)}</span>}
         {rows.length > 0 && (
           <dl>
             {rows.map(([verb, what, whose], i) => (

@@ -2,7 +2,7 @@
 import { type Journey, journeys, laneStatus } from "./flow";
 import { type Event, type Message, type Snapshot, stateOf, type Trace } from "./trace";
 import { visible } from "./values";
-import { details, ending, eventLabel, FAULTS, title } from "./wording";
+import { details, ending, eventLabel, FAULTS, placeText, title } from "./wording";
 
 export class Run {
   readonly last: number;
@@ -91,7 +91,7 @@ export class Run {
     const event = this.event(step);
     if (!event) return [];
     this.#details[step] ??= [
-      ...details(event, this.messages),
+      ...details(event, this.messages, this.trace.lanes),
       ...(this.notable.get(step) ?? []).flatMap((journey) => ending(event, step, journey)),
     ];
     return this.#details[step];
@@ -104,6 +104,7 @@ export class Run {
     this.#texts[step] ??= [
       visible(event.lane),
       eventLabel(event),
+      placeText(event),
       FAULTS[event.kind] ?? "",
       ...this.details(step).map(([verb, what]) => `${verb} ${what}`),
     ].join("\n");

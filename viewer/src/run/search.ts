@@ -10,12 +10,13 @@ interface Term {
 
 export const PREFIXES = ["process", "message", "field", "handler", "fault", "note", "step"];
 
-/** The prefixes that can find something: not every run has messages, fields or faults. */
+/** The prefixes that can find something: not every run has messages, fields or faults. Threads have no handlers. */
 export function prefixes(run: Run): string[] {
   const { sides } = run;
   const has: Record<string, () => boolean> = {
     message: () => sides.some((side) => side.messages.size > 0),
     field: () => sides.some((side) => side.stateful),
+    handler: () => sides.every((side) => !side.trace.events.some(({ place }) => place)),
     fault: () => sides.some((side) => side.trace.events.some(({ kind }) => kind !== "step")),
   };
   return PREFIXES.filter((prefix) => has[prefix]?.() ?? true);

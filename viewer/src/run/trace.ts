@@ -51,6 +51,10 @@ export interface Event {
   changed: Record<string, [Data, Data]>;
   note?: string | null;
   abstract?: string | null;
+  /** For each field of a shared object in `read`, the value that was read; missing if the values are not known. */
+  values?: Fields;
+  /** The statement of the step, whose text is the label. */
+  place?: { file: string; line: number };
 }
 
 export interface Mark {

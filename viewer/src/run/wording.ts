@@ -1,6 +1,6 @@
 // The sentences about steps. They are those of plait.report.wording, so that page and terminal say the same.
 import type { Journey } from "./flow";
-import type { Event, Fields, Kind, Message, Trace } from "./trace";
+import type { Event, Fields, Kind, Lane, Message, Trace } from "./trace";
 import { text, visible } from "./values";
 
 export const FAULTS: Partial<Record<Kind, string>> = {
@@ -41,7 +41,8 @@ export function eventLabel(event: Event): string {
 
 /** A step as one line. */
 export function title(event: Event): string {
-  return `${visible(event.lane)} ${eventLabel(event) || FAULTS[event.kind] || ""}`.trim();
+  const place = placeText(event);
+  return `${visible(event.lane)} ${place && `${place} `}${eventLabel(event) || FAULTS[event.kind] || ""}`.trim();
 }
 
 /** Messages grouped by content: receivers, content, ids. So a broadcast is one line. */
@@ -63,12 +64,41 @@ export function sentGroups(
 
 const numbers = (ids: number[]): string => `(${ids.map((id) => `#${id}`).join(", ")})`;
 
+/** A field of an event, without the name of the lane if it is the shared memory: there is only one. */
+function bare(field: string, lanes: Lane[]): string {
+  const memory = lanes.find(({ shared, role }) => shared && role === "memory");
+  return memory && field.startsWith(`${memory.name}.`) ? field.slice(memory.name.length + 1) : field;
+}
+
+/** What an event reads, if its values are known; without what it also writes. */
+function reads(event: Event, lanes: Lane[], prefix = ""): string[] {
+  return Object.entries(event.values ?? {})
+    .filter(([field]) => field.startsWith(prefix) && !(field in event.changed))
+    .map(([field, value]) => `${visible(bare(field, lanes))} = ${visible(text(value))}`);
+}
+
+/** What an event reads and writes on the lane of a shared object: `x = 1`, or `x: 1 → 2`. Empty if it is not known. */
+export function accessLines(trace: Trace, event: Event, lane: string): string[] {
+  if (!event.values) return [];
+  const prefix = `${lane}.`;
+  const written = Object.entries(event.changed)
+    .filter(([field]) => field.startsWith(prefix))
+    .map(([field, [a, b]]) => `${visible(bare(field, trace.lanes))}: ${visible(text(a))} → ${visible(text(b))}`);
+  return [...reads(event, trace.lanes, prefix), ...written];
+}
+
+/** The place of the statement of a step, without the folder of its file. Empty if it has none. */
+export function placeText({ place }: Event): string {
+  return place ? visible(`${place.file.split(/[\\/]/).at(-1) || place.file}:${place.line}`) : "";
+}
+
 /** The effects of an event as rows (verb, text): takes, chooses, sends, announces, spawns, reads, changes. */
-export function details(event: Event, messages: Map<number, Message>): [string, string][] {
+export function details(event: Event, messages: Map<number, Message>, lanes: Lane[]): [string, string][] {
   const rows: [string, string][] = [];
   const take =
     ({ lose: "loses", crash: "drops", duplicate: "copies" } as Record<string, string>)[event.kind] ?? "takes";
-  if (event.read.length) rows.push(["reads", event.read.map(visible).join(", ")]);
+  const read = event.values ? reads(event, lanes) : event.read.map(visible);
+  if (read.length) rows.push(["reads", read.join(", ")]);
   for (const id of event.consumed) rows.push([take, pendingText(id, messages.get(id))]);
   for (const choice of event.choices) rows.push(["chooses", visible(text(choice))]);
   for (const { to, what, ids } of sentGroups(messages, event.sent)) {
@@ -77,7 +107,9 @@ export function details(event: Event, messages: Map<number, Message>): [string, 
   for (const announced of event.announced) rows.push(["announces", visible(text(announced))]);
   if (event.spawned.length) rows.push(["spawns", event.spawned.map(visible).join(", ")]);
   for (const [field, [before, after]] of Object.entries(event.changed)) {
-    rows.push(["changes", `${visible(field)}: ${visible(text(before))} → ${visible(text(after))}`]);
+    const name = bare(field, lanes);
+    const verb = name === field ? "changes" : "writes";
+    rows.push([verb, `${visible(name)}: ${visible(text(before))} → ${visible(text(after))}`]);
   }
   if (event.abstract) rows.push(["abstract", visible(event.abstract)]);
   for (const line of (event.note ?? "").split("\n")) if (line) rows.push(["note", visible(line)]);

@@ -18,7 +18,7 @@ from plait.kernel.trace import Event, Sent, Trace
 from plait.report.markup import shorten, text_width
 from plait.report.space_time.flow import Journey, accesses, journeys
 from plait.report.space_time.routing import CLEAR, NEAR, Mark, Point, Route, Router, distance, toward
-from plait.report.wording import event_label, message_text, sent_groups, visible
+from plait.report.wording import access_lines, event_label, message_text, place_text, sent_groups, visible
 
 ROW = 38
 HEAD = 44
@@ -41,6 +41,8 @@ _STUB = 36.0
 _STUB_ANGLES = (16, 12, 20, 24, 8, 28, 32, 36, 40, 44, 48, 52)
 """Its slope in degrees: the best first."""
 _LABEL_LIMIT = 24
+_MOST_VALUES = 3
+"""A step shows at most this many lines beside the lane of a shared object: a row has room for no more."""
 _BOLD = 1.1
 """How much wider bold text is."""
 _HALO = 4.0
@@ -131,6 +133,15 @@ class Layout:
         last = trace.lanes[-1].name if trace.lanes else ""
         widest = max((text_wide(t) for t, e in zip(self.texts, trace.events, strict=True) if e.lane == last), default=0)
         room = max(24.0, min(96.0, widest + 16 - self.spacing / 2))
+        self.values = {
+            (step, lane): values
+            for step, event in enumerate(trace.events, start=1)
+            for lane in accesses(trace, event)
+            if (values := self._values(event, lane))
+        }
+        """For each step and shared object that it uses: what it reads and writes, with values, on the right of the lane."""
+        widest = max((_values_wide(lines) for (_, lane), lines in self.values.items() if lane == last), default=0.0)
+        room = max(room, widest + 16 - self.spacing / 2)
         self._right = self.left + self.spacing * max(len(names), 1) + room
         self.bottom = self.y(steps) + 26 + BAND * sum(mark.before == steps for mark in trace.marks)
         self.height = self.bottom + 14
@@ -363,7 +374,23 @@ class Layout:
             lines = [main] + [f"→ {content}" for _, content, _ in groups[:1]]
             if len(groups) > 1:
                 lines[-1] = "→ " + ", ".join(content.split("(")[0] for _, content, _ in groups)
+            lines.append(place_text(event))
         return tuple(shorten(line, _LABEL_LIMIT) for line in lines if line)
+
+    def _values(self, event: Event, lane: str) -> tuple[str, ...]:
+        """What an event reads and writes on the lane of a shared object, in few lines."""
+        lines = [shorten(line, _LABEL_LIMIT) for line in access_lines(self.trace, event, lane)]
+        if len(lines) > _MOST_VALUES:
+            lines[_MOST_VALUES - 1 :] = [f"… {len(lines) - _MOST_VALUES + 1} more"]
+        return tuple(lines)
+
+    def value_label(self, step: int, lane: str) -> Label | None:
+        """The label with values on the right of the lane of a shared object."""
+        lines = self.values.get((step, lane))
+        if lines is None:
+            return None
+        x, y = self.at(lane, step)
+        return Label(lines, x + 10, y - LINE * len(lines) / 2 + 9.0, "start", _values_wide(lines))
 
     def _label(self, step: int, event: Event) -> Label:
         """Put the label beside the event, inside the drawing, where it crosses the fewest arrows and lanes."""
@@ -382,8 +409,9 @@ class Layout:
         choices: list[tuple[float, Label]] = []
         # On the right or on the left. Close to the event, or where two arrows leave room between them.
         for side, gap in itertools.product((1, -1), (0.0, 17.0, 34.0, 48.0)):
-            # Above the event, so that it does not cover what the event sends; or at the same height.
-            for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.0)):
+            # Above the event, so that it does not cover what the event sends; or at the same height. Statements of
+            # threads are all above: two of them in neighbouring rows would touch otherwise.
+            for top, level_cost in ((y - 2 - high, 0.1), (y - high / 2, 0.2 if event.place else 0.0)):
                 near = x + side * (least + gap)
                 label = Label(lines, near, top + 9.5, "start" if side > 0 else "end", wide)
                 cost = self._cost(near_arrows, label.box, spawned) + 2 * sum(_holds(label.box, mark) for mark in marks)
@@ -408,6 +436,11 @@ def text_wide(lines: Sequence[str]) -> float:
     """An upper bound for the width of a label."""
     sizes = (TEXT * _BOLD, *[SMALL_TEXT] * len(lines))
     return max((text_width(line, size) for line, size in zip(lines, sizes, strict=False)), default=0.0)
+
+
+def _values_wide(lines: Sequence[str]) -> float:
+    """An upper bound for the width of values, all of whose lines are bold."""
+    return max((text_wide((line,)) for line in lines), default=0.0)
 
 
 def _holds(box: Box, point: Point) -> bool:

@@ -15,7 +15,7 @@ from plait.report.markup import diagram_styles, escape, shorten
 from plait.report.space_time.flow import accesses, lane_status
 from plait.report.space_time.layout import BAR, HEAD, LINE, RADIUS, ROW, Arrow, Label, Layout, is_quorum
 from plait.report.space_time.routing import Point, Route, rounded, shortened, toward
-from plait.report.wording import idle_steps, message_text, plural, trace_heading, visible
+from plait.report.wording import access_lines, idle_steps, message_text, plural, trace_heading, visible
 
 
 def space_time(
@@ -173,15 +173,26 @@ def _accesses(layout: Layout) -> list[str]:
             (x, y), (sx, _) = layout.at(event.lane, step), layout.at(lane, step)
             side = 1 if sx > x else -1
             names = [*event.changed, *event.read] if how == "writes" else event.read
-            used = ", ".join(dict.fromkeys(visible(n) for n in names if n.startswith(f"{lane}.")))
+            known = access_lines(layout.trace, event, lane)
+            used = ", ".join(known or dict.fromkeys(visible(n) for n in names if n.startswith(f"{lane}.")))
+            label = layout.value_label(step, lane)
             fill = "var(--d-loop)" if how == "writes" else "var(--d-paper)"
             parts.append(
                 f'<g class="access {how}" data-step="{step}"><title>{escape(f"{how} {used}")}</title>'
                 f'<line x1="{_n(x + side * RADIUS)}" y1="{_n(y)}" x2="{_n(sx - side * 4)}" y2="{_n(y)}" '
                 'style="stroke:var(--d-loop);stroke-width:1;stroke-dasharray:1.5 3"/>'
-                f'<circle cx="{_n(sx)}" cy="{_n(y)}" r="4" style="fill:{fill};stroke:var(--d-loop);stroke-width:1.6"/></g>'
+                f'<circle cx="{_n(sx)}" cy="{_n(y)}" r="4" style="fill:{fill};stroke:var(--d-loop);stroke-width:1.6"/>'
+                f"{'' if label is None else _values(label)}</g>"
             )
     return parts
+
+
+def _values(label: Label) -> str:
+    """What a step reads and writes, with values."""
+    return "".join(
+        f'<text class="value" x="{_n(label.x)}" y="{_n(label.y + LINE * i)}">{escape(line)}</text>'
+        for i, line in enumerate(label.lines)
+    )
 
 
 def _tip(tip: Point, tail: Point) -> str:

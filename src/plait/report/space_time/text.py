@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from plait.kernel.trace import Event, Trace
+from plait.report.markup import shorten
 from plait.report.space_time.flow import accesses, lane_status
-from plait.report.wording import mark_texts, plural, visible
+from plait.report.wording import access_lines, mark_texts, place_text, plural, visible
 
 _MARKS = {"step": "●", "lose": "×", "duplicate": "+", "crash": "X", "recover": "○", "tick": "◦"}
 _ACCESSES = {"reads": "◇", "writes": "◆"}
@@ -24,6 +25,7 @@ _LEGEND = {
 _REST = {"crashed": "┊", "down": "┊", "unborn": " "}
 _LEAST_COLUMN = 7
 _LEAST_LABEL = 8
+_LONGEST_ACCESS = 32
 _GAP = 2
 
 
@@ -33,11 +35,22 @@ def draw(trace: Trace, width: int, hidden: range = range(0)) -> list[str]:
         return []
     full = [visible(lane.name) for lane in trace.lanes]
     gutter = len(str(len(trace.events))) + 5
-    for names in (full, _short(full)):
-        columns = [max(_LEAST_COLUMN, len(name) + _GAP) for name in names]
+    values = [_values(trace, lane.name) for lane in trace.lanes]
+    for names, room in ((full, values), (full, [0] * len(full)), (_short(full), [0] * len(full))):
+        columns = [max(_LEAST_COLUMN, len(name) + _GAP, wide + _GAP) for name, wide in zip(names, room, strict=True)]
         if gutter + sum(columns) <= width:
             return _rows(trace, names, columns, gutter, width, hidden)
     return []
+
+
+def _values(trace: Trace, lane: str) -> int:
+    """The width of what steps read and write on the lane of a shared object, with its mark."""
+    return max((len(_access(trace, event, lane)) + 2 for event in trace.events), default=0)
+
+
+def _access(trace: Trace, event: Event, lane: str) -> str:
+    """What a step reads and writes on the lane of a shared object. Empty if this is not known."""
+    return shorten(", ".join(access_lines(trace, event, lane)), _LONGEST_ACCESS)
 
 
 def _short(names: list[str]) -> list[str]:
@@ -81,17 +94,22 @@ def _rows(trace: Trace, names: list[str], columns: list[int], gutter: int, width
             row[gutter:right] = ["┼" if row[i] != " " else "─" for i in range(gutter, right)]
         for shared, how in accesses(trace, event).items():
             row[at[shared]] = _ACCESSES[how]
+            column = columns[[lane.name for lane in trace.lanes].index(shared)]
+            said = shorten(f" {_access(trace, event, shared)}", column - _GAP + 1).rstrip()
+            row[at[shared] + 1 : at[shared] + 1 + len(said)] = said
         room = width - right - 1
-        label = visible(event.label)
+        label = "  ".join(filter(None, (place_text(event), visible(event.label))))
         if room >= _LEAST_LABEL:
             label = label if len(label) <= room else label[: room - 1] + "…"
             row += [" ", *label]
         rows.append("".join(row).rstrip())
 
     used = {event.kind for event in trace.events if event.lane in at}
-    legend = ["● step", "▶n ◀n message n sent", "◂n taken", *(word for kind, word in _LEGEND.items() if kind in used)]
-    if any(lane.shared for lane in trace.lanes):
-        legend[1:3] = [*(legend[1:3] if trace.messages else []), "◇ reads", "◆ writes"]
+    legend = ["● step", *(word for kind, word in _LEGEND.items() if kind in used)]
+    objects = any(lane.shared for lane in trace.lanes)
+    legend[1:1] = ["◇ reads", "◆ writes"] if objects else []
+    if trace.messages or not objects:
+        legend[1:1] = ["▶n ◀n message n sent", "◂n taken"]
     rows.append("")
     rows.append(" " * gutter + "   ".join(legend))
     if len(rows[-1]) > width:
