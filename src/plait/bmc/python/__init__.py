@@ -1,0 +1,1 @@
+"""Threads of Python: from a function that uses threading to a Program."""

@@ -1,0 +1,189 @@
+"""Functions of the user: their source, their variables, and which of these a nested function captures.
+
+Sources, names and parameters are read with the front end of the native models (`plait.ir`).
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import types
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+from plait.bmc.program.source import Place
+from plait.bmc.python.values import Value
+from plait.ir.definition import UNKNOWN, definition_in, source_of, value_of
+from plait.ir.scope import Bindings
+from plait.kernel.errors import ModelError
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclasses.dataclass(eq=False)
+class Function:
+    """A function with its source."""
+
+    node: Definition
+    origin: types.FunctionType
+    """The function of the module; of a nested function, the outermost one around it."""
+    file: str
+    text: str
+    locals: frozenset[str]
+    captured: frozenset[str]
+    """Variables that nested functions use: they live in cells, which several threads can share."""
+    globals: frozenset[str]
+    nested: dict[ast.AST, Function] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name, for traces."""
+        return "lambda" if isinstance(self.node, ast.Lambda) else self.node.name
+
+    @property
+    def suspends(self) -> bool:
+        """Whether it is an asynchronous function."""
+        return isinstance(self.node, ast.AsyncFunctionDef)
+
+    def place(self, node: ast.AST) -> Place:
+        """The place of a node, with the text of its first line."""
+        line = getattr(node, "lineno", self.node.lineno)
+        lines = self.text.splitlines()
+        shown = lines[line - 1].strip() if line <= len(lines) else ""
+        return Place(line, getattr(node, "col_offset", 0) + 1, shown, self.file)
+
+    def error(self, node: ast.AST, message: str, hint: str | None = None) -> ModelError:
+        """An error at a node."""
+        place = self.place(node)
+        shown = f"\n    {place.text}" if place.text else ""
+        return ModelError(f"{self.file}, line {place.line}, column {place.column}: {message}{shown}", hint=hint)
+
+    def inner(self, node: Definition) -> Function:
+        """A nested function."""
+        if node not in self.nested:
+            self.nested[node] = described(node, self.origin, self.file, self.text)
+        return self.nested[node]
+
+
+@dataclasses.dataclass(eq=False)
+class Closure:
+    """A nested function as a value: its variables are those of the frame around it."""
+
+    function: Function
+    frame: Frame
+
+
+@dataclasses.dataclass(eq=False)
+class Frame:
+    """A call of a function, in one context: each variable of it has one type and one place."""
+
+    function: Function
+    context: Hashable
+    """Where calls and new objects are: another one for each round of a loop that is unrolled."""
+    home: Hashable
+    """Where its variables are."""
+    outer: Frame | None = None
+    """The frame of the function around it."""
+    owner: type | None = None
+    """The class of a method, for `super()`."""
+    fixed: dict[str, Value] = dataclasses.field(default_factory=dict)
+    """Variables that have one value at this point of the translation: of a loop that is unrolled."""
+    renamed: dict[str, Hashable] = dataclasses.field(default_factory=dict)
+    """Variables of comprehensions."""
+
+    def inside(self, renamed: dict[str, Hashable]) -> Frame:
+        """The frame inside of a comprehension with these variables."""
+        fixed = {name: value for name, value in self.fixed.items() if name not in renamed}
+        return dataclasses.replace(self, renamed={**self.renamed, **renamed}, fixed=fixed)
+
+    def key(self, name: str) -> Hashable:
+        """The key of a variable."""
+        return self.renamed.get(name, (self.home, name))
+
+    def shares(self, name: str) -> bool:
+        """Whether several threads can share a variable."""
+        return name in self.function.captured and name not in self.renamed
+
+    def holder(self, name: str) -> Frame | None:
+        """The frame that has a variable. None: it is global."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.fixed or name in frame.renamed:
+                return frame
+            if name in frame.function.locals:
+                return frame
+            if name in frame.function.globals:
+                return None
+            frame = frame.outer
+        return None
+
+    def outside(self, name: str) -> Any:
+        """The value of a global name or of a built-in, UNKNOWN if there is none."""
+        return value_of(self.function.origin, name)
+
+
+def described(node: Definition, origin: types.FunctionType, file: str, text: str) -> Function:
+    """A function from its syntax tree."""
+    body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    bindings = Bindings(body)
+    a = node.args
+    parameters = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    parameters += [x.arg for x in (a.vararg, a.kwarg) if x is not None]
+    named = {name for part in body for n in _own(part) if isinstance(n, ast.Global) for name in n.names}
+    own = frozenset({*bindings.counts, *parameters} - bindings.outer)
+    captured: set[str] = set()
+    for part in body:
+        for inner in _own(part):
+            if isinstance(inner, _NESTED):
+                captured |= _free(inner)
+    return Function(node, origin, file, text, own, frozenset(captured & own), frozenset(named))
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the nodes in it, without the bodies of nested functions."""
+    yield node
+    if isinstance(node, _NESTED):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _own(child)
+
+
+def _free(node: Definition) -> set[str]:
+    """The names that a nested function may take from outside."""
+    found = described_names(node)
+    bindings = Bindings([node.body] if isinstance(node, ast.Lambda) else node.body)
+    a = node.args
+    bound = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)} | (set(bindings.counts) - bindings.outer)
+    return found - bound
+
+
+def described_names(node: ast.AST) -> set[str]:
+    """All names in a syntax tree."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names | {name for n in ast.walk(node) if isinstance(n, ast.Nonlocal) for name in n.names}
+
+
+def function_of(origin: types.FunctionType) -> Function | None:
+    """A function of a module, with its source. None: it has no source."""
+    code = origin.__code__
+    source = source_of(code)
+    if source is None:
+        return None
+    found: Definition | None = definition_in(source, code)
+    if found is None and code.co_flags & inspect.CO_COROUTINE:
+        found = next((n for n in ast.walk(source.tree) if _is_coroutine(n, code)), None)  # type: ignore[misc]
+    if found is None:
+        return None
+    lines, _ = inspect.findsource(code)
+    return described(found, origin, code.co_filename, "".join(lines))
+
+
+def _is_coroutine(node: ast.AST, code: types.CodeType) -> bool:
+    if not isinstance(node, ast.AsyncFunctionDef) or node.name != code.co_name:
+        return False
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno
+
+
+__all__ = ["UNKNOWN", "Closure", "Definition", "Frame", "Function", "described", "function_of"]

@@ -1,0 +1,93 @@
+"""The entry: from a function of a Python file to a Program.
+
+The function and all that it calls are translated again and again until the types of all variables are known.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from plait.bmc.program.definition import Program
+from plait.bmc.program.source import Source
+from plait.bmc.python.builtins import Library
+from plait.bmc.python.functions import Frame, Function
+from plait.bmc.python.heap import Heap
+from plait.bmc.python.translation import Options, Translation
+from plait.kernel.errors import PlaitError, UsageError
+from plait.kernel.imports import import_file
+
+_MOST_PASSES = 200
+
+
+def load_python(
+    path: Path,
+    function: str,
+    arguments: Mapping[str, int | bool | str] | None = None,
+    *,
+    unwind: int = 8,
+    objects: int = 8,
+    threads: int = 4,
+) -> Program:
+    """The program of a function that uses threads, as CPython runs it.
+
+    `unwind` bounds recursion. A place in a loop that is not unrolled makes at most `objects` objects and `threads`
+    threads, and a container holds at most `objects` items. If a run needs more, the check `limits` is violated.
+    """
+    try:
+        module = import_file(path.stem, path)
+    except PlaitError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}",
+            hint="run the file with python to see the error",
+        ) from None
+    target = getattr(module, function, None)
+    if not isinstance(target, types.FunctionType):
+        raise UsageError(f"{path} has no function {function}", hint="give the name of a function of the module")
+    return translate(target, dict(arguments or {}), Options(unwind, objects, threads))
+
+
+def translate(target: types.FunctionType, arguments: dict[str, Any], options: Options) -> Program:
+    """The program of a function."""
+    heap = Heap()
+    for _ in range(_MOST_PASSES):
+        heap.changed = False
+        program = _pass(heap, options, target, arguments)
+        if not heap.changed:
+            if heap.settled:
+                return program.builder.build()
+            heap.settled = True
+    raise UsageError(
+        f"{target.__qualname__} is too large to be translated", hint="check a smaller function, or fewer threads"
+    )
+
+
+def _pass(heap: Heap, options: Options, target: types.FunctionType, arguments: dict[str, Any]) -> Translation:
+    probe = Translation(heap, options, target.__name__, Source("", ""))
+    function: Function | None = probe.function(target)
+    if function is None:
+        raise UsageError(f"{target.__qualname__} has no source", hint="define it in a file")
+    source = Source(function.file, function.text)
+    of = Translation(heap, options, target.__name__, source)
+    code = of.builder.process("main", "main")
+    main = Library(of, code)
+    main.frame = Frame(function, 0, 0)
+    node: ast.AST = function.node
+    main.at(node)
+    values = {name: of.imported(value) for name, value in arguments.items()}
+    main.main(function, values, node)
+    code.end()
+    done: set[Any] = set()
+    while True:
+        waiting = [plan for key, plan in of.plans.items() if key not in done]
+        if not waiting:
+            break
+        for plan in waiting:
+            done.add((plan.site, plan.copy))
+            Library(of, plan.code).run_plan(plan)
+    return of
