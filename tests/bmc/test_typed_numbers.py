@@ -189,6 +189,27 @@ def test_bitwise_operators_need_a_bound() -> None:
     assert (proof.outcome, "without a bound" in proof.reason) == ("unknown", True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+def test_steps_at_the_ends_of_a_section_are_not_exchanged(first: bool) -> None:
+    """Exchanged with the step that leaves or enters a section, a step of another process would be inside of it."""
+    x, y, z = (Variable(name, "int", None, (0,), bits=4) for name in "xyz")
+
+    def process(p: int, *bodies: Set) -> ProcessCode:
+        steps = [
+            Instruction(p, n, (body, Goto(n + 1)), (n + 1,), PLACE, exclusive=n > 0) for n, body in enumerate(bodies)
+        ]
+        return ProcessCode(f"p{p}", "p", tuple(steps))
+
+    one = Constant(1)
+    if first:
+        codes = [process(0, Set(z, None, Read(x))), process(1, Set(x, None, one), Set(y, None, one))]
+    else:
+        codes = [process(0, Set(y, None, one), Set(z, None, Read(x))), process(1, Set(x, None, one))]
+    program = Program("sections", Source("sections", ""), (x, y, z), tuple(codes), (), ())
+    compare_program(program, [Read(x), Read(y), Read(z)], STEPS | ORDERED, "sections")
+
+
 def test_what_atomic_sections_of_several_steps_exclude() -> None:
     x = Variable("x", "int", None, (0,), bits=4)
     program = endless(Constant(1), x, Operation("<", Read(x), Constant(2)), exclusive=True)

@@ -85,7 +85,9 @@ def run(
 
 def evaluate(f: Formula, program: Program, ranges: Ranges, e: Expr, load: Load, at: Places) -> Term:
     """Evaluate an expression of a property or of the initial condition on terms."""
-    return _Run(f, program, ranges, load, (), at).value(e, True)
+    run = _Run(f, program, ranges, load, (), at)
+    run.known = {}
+    return run.value(e, True)
 
 
 def domain(f: Formula, input_: Term, domain: Domain) -> Term:
@@ -117,6 +119,8 @@ class _Run:
         self.inputs, self.at = inputs, at
         self.kinds: list[Kind] = []
         """The kinds of the inputs."""
+        self.known: dict[int, Term] | None = None
+        """In a state: the terms of expressions (by `id`). Parts of an expression can occur in many places of it."""
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.targets: list[tuple[Term, int]] = []
@@ -194,6 +198,13 @@ class _Run:
         return at
 
     def value(self, e: Expr, path: Term) -> Term:
+        if self.known is None:
+            return self.calculated(e, path)
+        if id(e) not in self.known:
+            self.known[id(e)] = self.calculated(e, path)
+        return self.known[id(e)]
+
+    def calculated(self, e: Expr, path: Term) -> Term:
         f = self.f
         match e:
             case Constant(value):
