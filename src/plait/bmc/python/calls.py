@@ -1,14 +1,12 @@
-"""Calls: functions of the user are inlined; classes make objects; methods are found in the class of the object."""
+"""Calls: functions of the user are inlined, and methods are found in the class of the object."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
-import enum
 import inspect
 import random
 import sys
-import threading
 import time
 import types
 from collections.abc import Callable, Hashable
@@ -20,15 +18,12 @@ from plait.bmc.program.definition import ASSERTIONS, LIMITS, Constant, Domain, E
 from plait.bmc.python.code import Exit
 from plait.bmc.python.functions import Closure, Frame, Function
 from plait.bmc.python.heap import Site
-from plait.bmc.python.threads import Threads
-from plait.bmc.python.translation import CONTAINERS
+from plait.bmc.python.objects import Bound, Objects
 from plait.bmc.python.values import (
     INT,
     NO_VALUE,
     NONE_VALUE,
-    Type,
     Value,
-    converted,
     described,
     items_of,
     known,
@@ -40,16 +35,7 @@ _NOTHING: tuple[Any, ...] = (time.sleep, print, random.seed, sys.stdout.write, s
 """Calls that change nothing in the program."""
 
 
-@dataclasses.dataclass(eq=False)
-class Bound:
-    """A method of a class that is called on an instance, or a class method."""
-
-    function: types.FunctionType
-    owner: type
-    receiver: Value | None
-
-
-class Calls(Threads):
+class Calls(Objects):
     """Translates calls."""
 
     def _call(self, node: ast.Call) -> Value:
@@ -105,8 +91,8 @@ class Calls(Threads):
             raise self.refused(node, f"a {described(t)} is called", "call functions, methods and classes")
         assert t.static is not None
         target = t.static.value
-        if isinstance(target, type) and not self._is_library_class(target):
-            return self._construct(target, node)
+        if isinstance(target, type) and not self.is_library_class(target):
+            return self.construct(target, node)
         special = self.library_call(target, node)
         if special is not None:
             return special
@@ -118,7 +104,7 @@ class Calls(Threads):
         t = callee.type
         if t.category == "method":
             receiver = Value(t.items[0], callee.parts)
-            return self.dispatched(receiver, t.name, found, named, node)
+            return self.call_method(receiver, t.name, found, named, node)
         if t.category == "static" and t.static is not None:
             return self.call_known(t.static.value, found, named, node)
         return NO_VALUE
@@ -129,20 +115,22 @@ class Calls(Threads):
             return self.inline(target.function, found, named, node, outer=target.frame, owner=target.frame.owner)
         if isinstance(target, Bound):
             receivers = [] if target.receiver is None else [target.receiver]
-            return self._user(target.function, [*receivers, *found], named, node, target.owner)
+            return self.call_function(target.function, [*receivers, *found], named, node, target.owner)
         if isinstance(target, types.FunctionType):
-            return self._user(target, found, named, node, None)
+            return self.call_function(target, found, named, node, None)
         if isinstance(target, types.MethodType):
             receiver = self.of.imported(target.__self__)
-            return self._user(target.__func__, [receiver, *found], named, node, type(target.__self__))
+            return self.call_function(target.__func__, [receiver, *found], named, node, type(target.__self__))
         name = getattr(target, "__qualname__", None) or type(target).__name__
         module = getattr(target, "__module__", None)
         full = f"{module}.{name}" if module not in (None, "builtins") else name
         raise self.refused(node, f"{full} is not supported", "remove the call, or write the function in Python")
 
-    def _user(
-        self, target: types.FunctionType, found: list[Value], named: dict[str, Value], node: ast.AST, owner: type | None
+    def call_function(
+        self, target: Callable[..., Any], found: list[Value], named: dict[str, Value], node: ast.AST, owner: type | None
     ) -> Value:
+        """Call a function of a module."""
+        assert isinstance(target, types.FunctionType)
         module = sys.modules.get(target.__module__)
         if module is not None and self.is_library(module):
             raise self.refused(
@@ -154,13 +142,6 @@ class Calls(Threads):
         if function is None:
             raise self.refused(node, f"{target.__qualname__} has no source", "define it in a file")
         return self.inline(function, found, named, node, owner=owner)
-
-    def is_library(self, module: types.ModuleType) -> bool:
-        """Whether a module belongs to Python."""
-        return module.__name__.partition(".")[0] in sys.stdlib_module_names
-
-    def _is_library_class(self, cls: type) -> bool:
-        return cls.__module__.partition(".")[0] in sys.stdlib_module_names and not issubclass(cls, BaseException)
 
     def main(self, function: Function, values: dict[str, Value], node: ast.AST) -> None:
         """The code of the main thread."""
@@ -181,7 +162,7 @@ class Calls(Threads):
     ) -> Value:
         """The result of a function whose code is inserted here."""
         if function.suspends:
-            raise self.refused(node, "asynchronous functions are not supported here", "use threads")
+            return self.coroutine(function, found, named, outer, owner, node)
         return self.inserted(function, found, named, node, outer=outer, owner=owner, tag=tag)
 
     def inserted(
@@ -287,11 +268,15 @@ class Calls(Threads):
         assert t.site is not None
         if t.optional:
             receiver = Value(dataclasses.replace(t, optional=False), (self.reference(receiver, name),))
-        found = self.library_method(receiver, name, node)
-        if found is not None:
-            return found
         given, named = self.arguments(node)
-        return self.dispatched(receiver, name, given, named, node)
+        return self.call_method(receiver, name, given, named, node)
+
+    def call_method(
+        self, receiver: Value, name: str, given: list[Value], named: dict[str, Value], node: ast.AST
+    ) -> Value:
+        """Call a method of an object, of Python or of the user."""
+        found = self.library_method(receiver, name, given, named, node)
+        return self.dispatched(receiver, name, given, named, node) if found is None else found
 
     def dispatched(
         self, receiver: Value, name: str, found: list[Value], named: dict[str, Value], node: ast.AST, after: Any = None
@@ -332,13 +317,13 @@ class Calls(Threads):
         def way() -> Value:
             owner = next((b for b in cls.__mro__ if vars(b).get(name) is target), cls)
             if isinstance(target, staticmethod):
-                return self._user(target.__func__, found, named, node, owner)
+                return self.call_function(target.__func__, found, named, node, owner)
             if isinstance(target, classmethod):
-                return self._user(target.__func__, [known(cls), *found], named, node, owner)
+                return self.call_function(target.__func__, [known(cls), *found], named, node, owner)
             if isinstance(target, types.FunctionType):
-                if owner is not cls and self._is_library_class(owner):
+                if owner is not cls and self.is_library_class(owner):
                     return self.library_base_call(owner, receiver, name, found, named, node)
-                return self._user(target, [receiver, *found], named, node, owner)
+                return self.call_function(target, [receiver, *found], named, node, owner)
             if name == "__init__" and not found and not named:
                 return NONE_VALUE
             value = self.attribute(receiver, name, node)
@@ -363,163 +348,6 @@ class Calls(Threads):
             return NO_VALUE
         found, named = self.arguments(node)
         return self.dispatched(receiver, func.attr, found, named, node, after=owner)
-
-    # -- objects of the user's classes ---------------------------------------------------------------------------------
-
-    def _construct(self, cls: type, node: ast.Call) -> Value:
-        if issubclass(cls, BaseException):
-            self.arguments(node)
-            return known(cls)
-        if issubclass(cls, enum.Enum) or issubclass(cls, (tuple, int, str, *CONTAINERS)):
-            raise self.refused(
-                node, f"{cls.__name__}(…) is not supported: it derives from a built-in class", "use a plain class"
-            )
-        if "__new__" in {n for base in cls.__mro__[:-1] for n in vars(base) if not self._is_library_class(base)}:
-            raise self.refused(node, f"{cls.__name__} has __new__, which is not supported", "use __init__")
-        found, named = self.arguments(node)
-        is_thread = issubclass(cls, threading.Thread)
-        most = self.of.options.threads if is_thread else None
-        site, value, _ = self.allocate(node, cls, cls.__name__.lower(), most=most)
-        del site
-        init = members(cls, "__init__")
-        generated = isinstance(init, types.FunctionType) and init.__code__.co_filename.startswith("<")
-        if dataclasses.is_dataclass(cls) and generated:
-            self._fill(cls, value, found, named, node)
-            return value
-        if isinstance(init, types.FunctionType):
-            self.dispatched(value, "__init__", found, named, node)
-        elif found or named:
-            raise self.refused(node, f"{cls.__name__} takes no arguments", "define __init__")
-        return value
-
-    def _fill(self, cls: Any, value: Value, found: list[Value], named: dict[str, Value], node: ast.AST) -> None:
-        fields = [f for f in dataclasses.fields(cls) if f.init]
-        given = dict(zip([f.name for f in fields], found, strict=False)) | named
-        for field in dataclasses.fields(cls):
-            if field.name in given:
-                content = given[field.name]
-            elif field.default is not dataclasses.MISSING:
-                content = self.of.imported(field.default)
-            elif field.default_factory is not dataclasses.MISSING:
-                made = ast.copy_location(ast.Call(ast.Name(field.name, ast.Load()), [], []), node)
-                key = ("factory", self.frame.context, node, field.name)
-                made = self.heap.functions.setdefault(key, made)
-                content = self.call(known(field.default_factory), made)
-            else:
-                raise self.refused(node, f"{cls.__name__} needs the argument {field.name}", "correct the call")
-            self.set_attribute(value, field.name, content, node)
-        if hasattr(cls, "__post_init__"):
-            self.dispatched(value, "__post_init__", [], {}, node)
-
-    def object_attribute(self, value: Value, name: str, node: ast.AST) -> Value:
-        """`value.name` of an object."""
-        site = value.type.site
-        assert site is not None
-        special = self.library_attribute(value, name, node)
-        if special is not None:
-            return special
-        reference = self.reference(value, name)
-        found = [members(cls, name) for cls in self.heap.classes(site)]
-        first = found[0]
-        if isinstance(first, property):
-            assert first.fget is not None
-            owner = self.heap.classes(site)[0]
-            return self._user(first.fget, [value], {}, node, owner)  # type: ignore[arg-type]
-        key = self.heap.field(site, name)
-        if self.heap.type(key).category != "never":
-            self._class_defaults(site, name)
-            return self.read(self.heap.type(key), self.field_cells(site, name, reference))
-        if isinstance(first, types.FunctionType | classmethod | staticmethod):
-            receiver = dataclasses.replace(value.type, optional=False)
-            return Value(Type("method", items=(receiver,), name=name), value.parts)
-        if not isinstance(first, type(None)) and any(name in vars(c) for c in self.heap.classes(site)[0].__mro__):
-            return self.class_attribute(self.heap.classes(site)[0], name, node)
-        if not self.heap.changed and self.heap.settled:
-            raise self.refused(node, f"{described(value.type)} has no attribute {name}", "assign it in __init__")
-        return NO_VALUE
-
-    def _class_defaults(self, site: Site, name: str) -> None:
-        for member in self.heap.pool(site):
-            default = getattr(member.cls, name, None)
-            plain = default is not None and not callable(default) and not hasattr(type(default), "__get__")
-            if member.origin is None and plain:
-                self.joined(self.heap.field(site, name), self.of.imported(default).type, name)
-
-    def set_attribute(self, value: Value, name: str, content: Value, node: ast.AST) -> None:
-        """`value.name = content`"""
-        t = value.type
-        if t.category == "static" and t.static is not None:
-            self._set_static(t.static.value, name, content, node)
-            return
-        if t.category == "never" or content.type.category == "never":
-            return
-        if t.category != "ref":
-            raise self.refused(node, f"an attribute of a {described(t)} is assigned", "assign attributes of objects")
-        assert t.site is not None
-        if self.set_library_attribute(value, name, content, node):
-            return
-        reference = self.reference(value, name)
-        descriptor = members(self.heap.classes(t.site)[0], name)
-        if isinstance(descriptor, property):
-            if descriptor.fset is None:
-                raise self.refused(node, f"the property {name} cannot be assigned", "give it a setter")
-            self._user(descriptor.fset, [value, content], {}, node, self.heap.classes(t.site)[0])  # type: ignore[arg-type]
-            return
-        self._class_defaults(t.site, name)
-        to = self.joined(self.heap.field(t.site, name), content.type, name)
-        cells = self.field_cells(t.site, name, reference)
-        self.write(cells, converted(content, to, self.heap), content.type, to)
-
-    def _set_static(self, owner: Any, name: str, content: Value, node: ast.AST) -> None:
-        if isinstance(owner, types.ModuleType) and not self.is_library(owner):
-            self.set_global(vars(owner), name, content)
-        elif isinstance(owner, type) and not self._is_library_class(owner):
-            holder = next((b for b in owner.__mro__ if name in vars(b)), owner)
-            initial = self.of.imported(vars(holder).get(name), name)
-            key = ("class", holder, name)
-            if name in vars(holder):
-                self.joined(key, initial.type, name)
-            self.store(key, content, f"{holder.__name__}.{name}", local=False, initial=initial)
-        else:
-            raise self.refused(node, f"{name} is assigned here", "assign attributes of objects and of your classes")
-
-    def set_global(self, names: dict[str, Any], name: str, content: Value) -> None:
-        """Assign a global variable."""
-        key = ("global", id(names), name)
-        initial = NO_VALUE
-        if name in names:
-            initial = self.of.imported(names[name], name)
-            self.joined(key, initial.type, name)
-        self.store(key, content, name, local=False, initial=initial)
-
-    def class_attribute(self, owner: type, name: str, node: ast.AST) -> Value:
-        """`Class.name`"""
-        holder = next((b for b in owner.__mro__ if name in vars(b)), None)
-        if holder is None:
-            if name in ("__name__", "__qualname__"):
-                return self.of.imported(owner.__name__)
-            raise self.refused(node, f"{owner.__name__} has no attribute {name}", "define it in the class")
-        value = vars(holder)[name]
-        if isinstance(value, staticmethod):
-            return known(value.__func__)
-        if isinstance(value, classmethod):
-            key = ("bound", owner, name)
-            return known(self.heap.functions.setdefault(key, Bound(value.__func__, holder, known(owner))))  # type: ignore[arg-type]
-        if isinstance(value, types.FunctionType):
-            key = ("unbound", owner, name)
-            return known(self.heap.functions.setdefault(key, Bound(value, holder, None)))
-        initial = self.of.imported(value, name)
-        cell = ("class", holder, name)
-        self.joined(cell, initial.type, name)
-        return self.fetch(cell, f"{holder.__name__}.{name}", local=False, initial=initial)
-
-    def refuse_equality(self, site: Site, node: ast.AST) -> None:
-        """Objects whose class defines `==` are not supported."""
-        for cls in self.heap.classes(site):
-            if cls.__eq__ is not object.__eq__ and not self._is_library_class(cls):
-                raise self.refused(
-                    node, f"{cls.__name__} defines ==, which is not supported", "compare with `is`, or fields"
-                )
 
     # -- functions of the library --------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from plait.bmc.program.definition import (
     Set,
     Variable,
 )
-from plait.bmc.python.functions import Frame
+from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.heap import Site
 from plait.bmc.python.translation import Translation
 from plait.bmc.python.values import (
@@ -76,6 +76,10 @@ class ThreadCode:
         """The loops around, that are not unrolled: what they make, they may make several times."""
         self.depth: list[ast.AST] = []
         """The functions that are inlined around."""
+        self.task = False
+        """Whether it is a task of asyncio."""
+        self.queueing = False
+        """Whether an operation of an asynchronous queue is translated."""
         self.scanned = 0
         self.targets: set[int] = set()
         """The labels that jumps lead to."""
@@ -97,6 +101,27 @@ class ThreadCode:
         def container_operator(self, left: Value, operator: ast.operator, right: Value, node: ast.AST) -> Value: ...
         def enter_context(self, value: Value, node: ast.With) -> Value: ...
         def leave_context(self, value: Value, node: ast.With) -> None: ...
+        def call(self, callee: Value, node: ast.Call) -> Value: ...
+        def call_method(
+            self, receiver: Value, name: str, given: list[Value], named: dict[str, Value], node: ast.AST
+        ) -> Value: ...
+        def call_function(
+            self,
+            target: Callable[..., Any],
+            found: list[Value],
+            named: dict[str, Value],
+            node: ast.AST,
+            owner: type | None,
+        ) -> Value: ...
+        def coroutine(
+            self,
+            function: Function,
+            found: list[Value],
+            named: dict[str, Value],
+            outer: Frame | None,
+            owner: type | None,
+            node: ast.AST,
+        ) -> Value: ...
         def call_value(self, callee: Value, found: list[Value], named: dict[str, Value], node: ast.AST) -> Value: ...
         def dispatched(
             self,

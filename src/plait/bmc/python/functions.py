@@ -173,17 +173,18 @@ def function_of(origin: types.FunctionType) -> Function | None:
         return None
     found: Definition | None = definition_in(source, code)
     if found is None and code.co_flags & inspect.CO_COROUTINE:
-        found = next((n for n in ast.walk(source.tree) if _is_coroutine(n, code)), None)  # type: ignore[misc]
+        coroutines = (n for n in ast.walk(source.tree) if isinstance(n, ast.AsyncFunctionDef))
+        found = next((n for n in coroutines if _is_coroutine(n, code)), None)
     if found is None:
         return None
     lines, _ = inspect.findsource(code)
     return described(found, origin, code.co_filename, "".join(lines))
 
 
-def _is_coroutine(node: ast.AST, code: types.CodeType) -> bool:
-    if not isinstance(node, ast.AsyncFunctionDef) or node.name != code.co_name:
-        return False
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno
+def _is_coroutine(node: ast.AsyncFunctionDef, code: types.CodeType) -> bool:
+    return node.name == code.co_name and code.co_firstlineno == min(
+        [node.lineno, *(d.lineno for d in node.decorator_list)]
+    )
 
 
 __all__ = ["UNKNOWN", "Closure", "Definition", "Frame", "Function", "described", "function_of"]

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plait.bmc.program.definition import Program
+from plait.bmc.program.definition import ASSERTIONS, Constant, Ensure, Program
 from plait.bmc.program.source import Source
-from plait.bmc.python.builtins import Library
 from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.heap import Heap
+from plait.bmc.python.tasks import Tasks
 from plait.bmc.python.translation import Options, Translation
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.imports import import_file
@@ -75,12 +75,14 @@ def _pass(heap: Heap, options: Options, target: types.FunctionType, arguments: d
     source = Source(function.file, function.text)
     of = Translation(heap, options, target.__name__, source)
     code = of.builder.process("main", "main")
-    main = Library(of, code)
+    main = Tasks(of, code)
     main.frame = Frame(function, 0, 0)
     node: ast.AST = function.node
     main.at(node)
     values = {name: of.imported(value) for name, value in arguments.items()}
     main.main(function, values, node)
+    # Every program has this check: no exception is left uncaught.
+    main.emit([Ensure(Constant(True), ASSERTIONS)])
     code.end()
     done: set[Any] = set()
     while True:
@@ -89,5 +91,5 @@ def _pass(heap: Heap, options: Options, target: types.FunctionType, arguments: d
             break
         for plan in waiting:
             done.add((plan.site, plan.copy))
-            Library(of, plan.code).run_plan(plan)
+            Tasks(of, plan.code).run_plan(plan)
     return of

@@ -83,7 +83,7 @@ class Locks(Containers):
                 _, lock, _ = self.allocate(inner, RLOCK, "condition lock")
             self.set_field(site, reference, "lock", lock)
         elif issubclass(cls, _QUEUES):
-            self._limit(site, reference, values.get("maxsize", number(0)), node)
+            self.limit(site, reference, values.get("maxsize", number(0)), node)
         return value
 
     def _order(self, cell: Cell, value: Expr) -> tuple[Variable, Expr, Expr | None]:
@@ -97,7 +97,7 @@ class Locks(Containers):
         cells = self.field_cells(site, name, reference)
         self.write(cells, converted(value, to, self.heap), value.type, to)
 
-    def _limit(self, site: Site, reference: Expr, maxsize: Value, node: ast.AST) -> None:
+    def limit(self, site: Site, reference: Expr, maxsize: Value, node: ast.AST) -> None:
         limit = self.number(maxsize, node)
         if isinstance(limit, Constant) and limit.value > 0:
             if site.extent < limit.value:
@@ -145,10 +145,10 @@ class Locks(Containers):
     def release(self, value: Value, node: ast.AST) -> Value:
         """Release a lock."""
         owner, depth = self.lock_cells(value, node)
-        sync.release(self.code, owner, depth, name=ast.unparse(self._receiver(node)), anyone=depth is None)
+        sync.release(self.code, owner, depth, name=ast.unparse(self.receiver(node)), anyone=depth is None)
         return NONE_VALUE
 
-    def _receiver(self, node: ast.AST) -> ast.AST:
+    def receiver(self, node: ast.AST) -> ast.AST:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return node.func.value
         return node.items[0].context_expr if isinstance(node, ast.With | ast.AsyncWith) else node
@@ -179,7 +179,7 @@ class Locks(Containers):
             return self.lock_method(lock, name, values, node)
         owner, depth = self.lock_cells(lock, node)
         identity = self.identity(site, reference)
-        what = ast.unparse(self._receiver(node))
+        what = ast.unparse(self.receiver(node))
         if name == "wait":
             return Value(BOOL, (self._wait(identity, owner, depth, what, self.patience(values)),))
         if name == "wait_for":
@@ -350,7 +350,7 @@ class Locks(Containers):
             self.guarded(enough, ValueError, ASSERTIONS, "ValueError: task_done() called too many times", [less])
             return NONE_VALUE
         if name == "join":
-            self.code.step([Require(operation("==", Read(*unfinished), ZERO))], waits=True)
+            self.block_until(operation("==", Read(*unfinished), ZERO), [])
             return NONE_VALUE
         if name in ("qsize", "empty", "full"):
             answers = {"qsize": items.count, "empty": operation("==", items.count, ZERO), "full": full}
@@ -359,9 +359,13 @@ class Locks(Containers):
             return Value(INT if name == "qsize" else BOOL, (Read(found),))
         return None
 
+    def block_until(self, condition: Expr, actions: Sequence[Action]) -> None:
+        """Wait for a condition, and act at once."""
+        self.code.step([Require(condition), *actions], waits=True)
+
     def _queued(self, actions: Sequence[Action], possible: Expr, patience: bool | None, cls: type) -> Value:
         if patience:
-            self.code.step([Require(possible), *actions], waits=True)
+            self.block_until(possible, actions)
         else:
             self.guarded(possible, cls, ASSERTIONS, f"queue.{cls.__name__} is not caught", actions)
         return NONE_VALUE

@@ -59,7 +59,7 @@ class Statements(Expressions):
                 raise self.refused(
                     target, f"a {described(value.type)} is unpacked to {len(target.elts)} variables", "unpack a tuple"
                 )
-            for part, item in zip(target.elts, map(self.keep, items_of(value, self.heap)), strict=True):
+            for part, item in zip(target.elts, list(map(self.keep, items_of(value, self.heap))), strict=True):
                 self.assign(part, item)
         else:
             raise self.refused(target, f"assignment to {ast.unparse(target)} is not supported", "assign each item")
@@ -237,7 +237,7 @@ class Statements(Expressions):
             raise self.refused(
                 iterable, f"for over a {described(value.type)} is not supported", "use range, a list or a dict"
             )
-        self._each_item(node, target, value, view, bool(numbered), body)
+        self.each_item(node, target, value, view, bool(numbered), body)
 
     def _is_call_of(self, node: ast.expr, name: str) -> bool:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
@@ -310,9 +310,10 @@ class Statements(Expressions):
         everywhere = sum(1 for n in ast.walk(self.frame.function.node) if isinstance(n, ast.Name) and n.id in names)
         return everywhere > inside
 
-    def _each_item(
+    def each_item(
         self, node: ast.AST, target: ast.expr, value: Value, view: str, numbered: bool, body: Callable[[], None]
     ) -> None:
+        """The same for the items of a container."""
         key = (self.frame.context, node, "index")
         counter = self.of.variables(key, INT, "index", self.code, NO_VALUE)[0]
         kept = (self.frame.context, node, "iterated")
@@ -404,7 +405,7 @@ class Statements(Expressions):
     def _try_statement(self, node: ast.Try) -> None:
         end = self.code.label()
         if node.finalbody:
-            self.exits.append(Exit("cleanup", emit=self._emitter(lambda: self.block(node.finalbody))))
+            self.exits.append(Exit("cleanup", emit=self.emitter(lambda: self.block(node.finalbody))))
         labels = [self.code.label() for _ in node.handlers]
         if node.handlers:
             classes = [self._caught(handler) for handler in node.handlers]
@@ -447,7 +448,7 @@ class Statements(Expressions):
             found.append(static.value)
         return tuple(found)
 
-    def _emitter(self, emit: Callable[[], None]) -> Callable[[], None]:
+    def emitter(self, emit: Callable[[], None]) -> Callable[[], None]:
         """Clean-up in the frame of this statement, from whatever frame it is left."""
         frame = self.frame
 
@@ -483,8 +484,8 @@ class Statements(Expressions):
             self.at(item.context_expr)
             self.leave_context(self.fetch(key, "context", local=True), node)
 
-        self.exits.append(Exit("cleanup", emit=self._emitter(leave)))
+        self.exits.append(Exit("cleanup", emit=self.emitter(leave)))
         self._items_of_with(node, items[1:])
         self.exits.pop()
         if self.code.reachable:
-            self._emitter(leave)()
+            self.emitter(leave)()

@@ -71,7 +71,9 @@ class Threads(Locks):
 
     # -- objects of Python ---------------------------------------------------------------------------------------------
 
-    def library_method(self, receiver: Value, name: str, node: ast.Call) -> Value | None:
+    def library_method(
+        self, receiver: Value, name: str, given: list[Value], named: dict[str, Value], node: ast.AST
+    ) -> Value | None:
         """Call a method of an object of Python. None: the method is one of the user."""
         site = receiver.type.site
         assert site is not None
@@ -81,7 +83,6 @@ class Threads(Locks):
                     return None
                 if kind == "thread" and name not in ("start", "join", "is_alive", "setDaemon"):
                     return None
-                given, named = self.arguments(node)
                 if any(v.type.category == "never" for v in (*given, *named.values())):
                     return NO_VALUE
                 values = dict(zip(parameters.get(name, ()), given, strict=False)) | named
@@ -93,7 +94,6 @@ class Threads(Locks):
                     )
                 return found
         if issubclass(site.cls, CONTAINERS):
-            given, named = self.arguments(node)
             return self.container_method(receiver, name, given, named, node)
         return None
 
@@ -181,7 +181,7 @@ class Threads(Locks):
             for copy in range(member.capacity)
         ]
         for plan in plans:
-            plan.context = (self.frame, node)
+            plan.frame, plan.node = self.frame, node
         items = self.tuple_items(arguments)
         receiver = target if target.type.category == "method" else None
         if member.capacity == 1:
@@ -315,22 +315,27 @@ class Threads(Locks):
 
     def run_plan(self, plan: ThreadPlan) -> None:
         """The code of a thread."""
-        frame, node = plan.context  # type: ignore[misc]
+        frame, node = plan.frame, plan.node
         self.frame = frame
         self.at(node)
-        arguments, actions = [], []
-        for value in [*([plan.target] if plan.target is not None else []), *plan.arguments]:
-            copy, more = self.copied(value)
-            arguments.append(copy if value.parts and not isinstance(value.parts[0], Constant) else value)
-            actions += more if arguments[-1] is copy else []
-        first = self.code.operations[0]
-        first.actions = (*first.actions, *actions)
+        arguments = self.received(plan, [*([plan.target] if plan.target is not None else []), *plan.arguments])
         if plan.target is None:
             receiver = self.of.reference(plan.site, Constant(plan.copy))
             self.dispatched(receiver, "run", [], {}, node)
         else:
             self.call_value(arguments[0], arguments[1:], {}, node)
         self.code.end()
+
+    def received(self, plan: ThreadPlan, values: list[Value]) -> list[Value]:
+        """The arguments of a thread: it reads them in its first step."""
+        arguments, actions = [], []
+        for value in values:
+            copy, more = self.copied(value)
+            arguments.append(copy if value.parts and not isinstance(value.parts[0], Constant) else value)
+            actions += more if arguments[-1] is copy else []
+        first = self.code.operations[0]
+        first.actions = (*first.actions, *actions)
+        return arguments
 
 
 def converted_empty() -> Any:

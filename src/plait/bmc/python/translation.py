@@ -63,7 +63,12 @@ class ThreadPlan:
     arguments: list[Value] = dataclasses.field(default_factory=list)
     keywords: dict[str, Value] = dataclasses.field(default_factory=dict)
     task: bool = False
-    context: Hashable = None
+    frame: Any = None
+    node: ast.AST = dataclasses.field(default_factory=ast.Pass)
+    """Where it is made."""
+    coroutine: Any = None
+    names: list[str] = dataclasses.field(default_factory=list)
+    """Of a task: what it runs, and the names of its last arguments."""
 
 
 class Translation:
@@ -170,7 +175,10 @@ class Translation:
             contents = [self.imported(v, f"{site.name}.{field}") for v in contents_of(value, field)]
             for content in contents:
                 heap.assign(heap.field(site, field), content.type)
-        if isinstance(value, CONTAINERS):
+        if isinstance(value, queue.Queue | queue.SimpleQueue):
+            site.extent = getattr(value, "maxsize", 0)
+            site.grows = site.extent <= 0
+        elif isinstance(value, CONTAINERS):
             site.extent = max(1, len(contents_of(value, "item" if not isinstance(value, dict) else "key")))
         return site
 
@@ -194,7 +202,8 @@ class Translation:
         key = (origin.__code__, id(origin))
         if key not in self.heap.functions:
             self.heap.functions[key] = function_of(origin)
-        return self.heap.functions[key]
+        found: Function | None = self.heap.functions[key]
+        return found
 
     def context(self, parent: Hashable, node: ast.AST, tag: Hashable = None) -> Hashable:
         """The number of a context: a call inside another one, or a round of a loop."""
@@ -258,7 +267,8 @@ def contents_of(value: Any, name: str) -> list[Any]:
     if isinstance(value, dict):
         return {"length": [len(value)], "key": list(value.keys()), "item": list(value.values())}[name]
     if isinstance(value, (*SEQUENCES, set)):
-        items = list(getattr(value, "queue", value)) if not isinstance(value, queue.SimpleQueue) else []
+        held: Any = getattr(value, "queue", [] if isinstance(value, queue.SimpleQueue) else value)
+        items = list(held)
         unfinished = getattr(value, "unfinished_tasks", 0)
         maxsize = getattr(value, "maxsize", 0)
         return {"length": [len(items)], "item": items, "unfinished": [unfinished], "maxsize": [maxsize]}[name]

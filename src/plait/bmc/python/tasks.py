@@ -1,0 +1,606 @@
+"""Tasks of asyncio: each is a process whose steps end at an `await` that suspends.
+
+All code of a task is an atomic section. An `await` that does not suspend (a free lock, a task that has ended, another
+coroutine) is no scheduling point. Tasks that can run do so in any order: Python promises none. When `asyncio.run` is
+over, tasks that are left do not continue.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plait.bmc.program import synchronization as sync
+from plait.bmc.program.arithmetic import negate, operation
+from plait.bmc.program.definition import (
+    LOCKS,
+    Action,
+    Branch,
+    Constant,
+    Domain,
+    Ensure,
+    Expr,
+    Read,
+    Require,
+    Set,
+    Variable,
+)
+from plait.bmc.python.builtins import Library
+from plait.bmc.python.code import Exit
+from plait.bmc.python.containers import ZERO
+from plait.bmc.python.functions import Frame, Function
+from plait.bmc.python.translation import ThreadPlan
+from plait.bmc.python.values import BOOL, INT, NO_VALUE, NONE_VALUE, Value, converted, known, number, scalar, truth
+
+_OBJECTS = (asyncio.Lock, asyncio.Event, asyncio.Semaphore, asyncio.BoundedSemaphore, asyncio.Condition, asyncio.Queue)
+_REFUSED = (asyncio.wait, asyncio.as_completed, asyncio.wait_for, asyncio.to_thread, asyncio.shield)
+
+
+@dataclasses.dataclass(eq=False)
+class Coroutine:
+    """A call of an asynchronous function that has not started."""
+
+    function: Function
+    found: list[Value]
+    named: dict[str, Value]
+    outer: Frame | None
+    owner: type | None
+    node: ast.AST
+
+
+@dataclasses.dataclass(eq=False)
+class Awaitable:
+    """Something of asyncio that can be awaited."""
+
+    run: Callable[[], Value]
+
+
+class TaskGroup:
+    """The object of `async with asyncio.TaskGroup()`."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[Any, Value]] = []
+
+    def create_task(self) -> None:
+        """Its only method: see `Tasks.library_call`."""
+
+
+class Tasks(Library):
+    """Translates asynchronous code."""
+
+    def main(self, function: Function, values: dict[str, Value], node: ast.AST) -> None:
+        """The code of the main thread."""
+        if not function.suspends:
+            super().main(function, values, node)
+            return
+        self._loop(lambda: self.inserted(function, [], values, node))
+
+    def _loop(self, run: Callable[[], Value]) -> Value:
+        """`asyncio.run`"""
+        self.code.enter()
+        result = run()
+        self.code.step([Set(self._closed(), None, Constant(True))])
+        self.code.leave()
+        return result
+
+    def _closed(self) -> Variable:
+        """Whether the loop is over: then, no task continues."""
+        return self.of.variables(("loop",), BOOL, "loop closed", None, truth(False))[0]
+
+    def suspend(self, condition: Expr, actions: Sequence[Action] = ()) -> None:
+        """Let other tasks run, until a condition holds."""
+        if not self.code.sections:
+            raise self.refused(self.node, "await outside of asyncio.run", "await in an asynchronous function")
+        self.code.pause()
+        if self.task:
+            condition = operation("&&", negate(Read(self._closed())), condition)
+        waits = condition != Constant(True)
+        self.code.step([Require(condition), *actions] if waits else list(actions), waits=waits)
+
+    # -- coroutines ----------------------------------------------------------------------------------------------------
+
+    def coroutine(
+        self,
+        function: Function,
+        found: list[Value],
+        named: dict[str, Value],
+        outer: Frame | None,
+        owner: type | None,
+        node: ast.AST,
+    ) -> Value:
+        """A call of an asynchronous function."""
+        return known(Coroutine(function, found, named, outer, owner, node))
+
+    def _await(self, node: ast.Await) -> Value:
+        return self.awaited(self.expr(node.value), node)
+
+    def awaited(self, value: Value, node: ast.AST) -> Value:
+        """`await value`"""
+        t = value.type
+        if t.category == "never":
+            return NO_VALUE
+        static = t.static.value if t.static is not None else None
+        if isinstance(static, Coroutine):
+            return self._run(static)
+        if isinstance(static, Awaitable):
+            return static.run()
+        if t.category == "ref" and t.site is not None and issubclass(t.site.cls, asyncio.Task):
+            return self._join(value)
+        raise self.refused(node, "this object cannot be awaited", "await a coroutine, a task, or an object of asyncio")
+
+    def _run(self, coroutine: Coroutine) -> Value:
+        return self.inserted(
+            coroutine.function,
+            coroutine.found,
+            coroutine.named,
+            coroutine.node,
+            outer=coroutine.outer,
+            owner=coroutine.owner,
+        )
+
+    # -- tasks ---------------------------------------------------------------------------------------------------------
+
+    def create(self, value: Value, node: ast.AST, tag: int = 0) -> Value:
+        """`asyncio.create_task(value)`: a task is returned as it is."""
+        static = value.type.static.value if value.type.static is not None else None
+        if isinstance(static, Awaitable):
+            raise self.refused(node, "a task of an object of asyncio is not supported", "write a coroutine around it")
+        if not isinstance(static, Coroutine):
+            return value
+        before = self.frame
+        self.frame = dataclasses.replace(before, context=self.of.context(before.context, node, ("task", tag)))
+        site, task, copy = self.allocate(node, asyncio.Task, "task", most=self.of.options.threads)
+        names = list(static.named)
+        given = [*static.found, *static.named.values()]
+        end = self.code.label()
+        for number_of_copy in range(site.capacity):
+            here, following = self.code.label(), self.code.label()
+            plan = self._plan(site, number_of_copy, None, False, role=static.function.name)
+            plan.task, plan.frame, plan.node = True, self.frame, node
+            plan.coroutine = static
+            plan.names = names
+            self.code.branch(operation("==", copy, Constant(number_of_copy)), here, following)
+            self.code.mark(here)
+            self._give(plan, given, None)
+            self.code.step([Set(plan.code.started, None, Constant(True))])
+            self.code.jump(end)
+            self.code.mark(following)
+        self.code.mark(end)
+        self.frame = before
+        return task
+
+    def run_plan(self, plan: ThreadPlan) -> None:
+        """The code of a thread or of a task."""
+        if not plan.task:
+            super().run_plan(plan)
+            return
+        self.task = True
+        self.frame = plan.frame
+        self.at(plan.node)
+        arguments = self.received(plan, plan.arguments)
+        coroutine: Coroutine = plan.coroutine
+        positional = len(arguments) - len(plan.names)
+        named = dict(zip(plan.names, arguments[positional:], strict=True))
+        self.code.enter()
+        if coroutine.function.suspends:
+            self.suspend(Constant(True))
+        result = self._run(dataclasses.replace(coroutine, found=arguments[:positional], named=named))
+        if result.type.category != "never":
+            cells = self._result(plan)
+            to = self.joined(self.heap.field(plan.site, "result"), result.type, "the result of a task")
+            self.write(cells(), converted(result, to, self.heap), result.type, to)
+        self.code.end()
+
+    def _result(self, plan: ThreadPlan) -> Callable[[], list[tuple[Variable, Expr | None]]]:
+        reference = scalar(self.of.reference(plan.site, Constant(plan.copy)), self.heap)
+        return lambda: self.field_cells(plan.site, "result", reference)
+
+    def _join(self, value: Value) -> Value:
+        """Wait for the end of a task; its result."""
+        done = self.code.temporary("bool")
+
+        def wait(code: Any) -> None:
+            fine, late = self.code.label(), self.code.label()
+            self.emit([Set(done, None, Read(code.finished))], atomic=True)
+            self.code.branch(Read(done), fine, late)
+            self.code.mark(late)
+            self.suspend(Read(code.finished))
+            self.code.jump(fine)
+            self.code.mark(fine)
+
+        value = self.keep(value)
+        self.for_each_thread(value, wait)
+        return self._task_result(value)
+
+    def _task_result(self, value: Value) -> Value:
+        site = value.type.site
+        assert site is not None
+        t = self.heap.type(self.heap.field(site, "result"))
+        if t.category == "never":
+            return NONE_VALUE if self.heap.settled else NO_VALUE
+        return self.read(t, self.field_cells(site, "result", scalar(value, self.heap)))
+
+    def task_method(self, value: Value, name: str, values: dict[str, Value], node: ast.AST) -> Value | None:
+        """A method of a task."""
+        if name == "done":
+            done = self.code.temporary("bool")
+            self.for_each_thread(value, lambda code: self.emit([Set(done, None, Read(code.finished))], atomic=True))
+            return Value(BOOL, (Read(done),))
+        if name == "result":
+            return self._task_result(value)
+        return None
+
+    def _gather(self, node: ast.Call) -> Value:
+        """`asyncio.gather(…)`: the tasks start at once."""
+        if node.keywords:
+            raise self.refused(node, "gather with options is not supported", "catch exceptions in the coroutines")
+        groups: list[tuple[str, Value]] = []
+        for at, argument in enumerate(node.args):
+            if not isinstance(argument, ast.Starred):
+                task = self.create(self.expr(argument), node, at)
+                groups.append(("one", self._held(node, at, task)))
+                continue
+            inner = argument.value
+            if isinstance(inner, ast.ListComp | ast.GeneratorExp):
+                groups.append(("all", self._held(node, at, self._started(inner))))
+            else:
+                groups.append(("all", self._held(node, at, self.expr(inner))))
+        return known(Awaitable(lambda: self._gathered(groups, node)))
+
+    def _held(self, node: ast.AST, at: int, value: Value) -> Value:
+        if value.type.category == "never":
+            return value
+        key = (self.frame.context, node, "gathered", at)
+        self.store(key, value, "task", local=True)
+        return self.fetch(key, "task", local=True)
+
+    def _started(self, node: ast.ListComp | ast.GeneratorExp) -> Value:
+        """The tasks of a comprehension of coroutines."""
+        value = self.made(node, list, [])
+        self.grow(value)
+        key = (self.frame.context, node, "list")
+        self.store(key, value, "list", local=True)
+
+        def add() -> None:
+            task = self.create(self.expr(node.elt), node)
+            self.container_method(self.fetch(key, "list", local=True), "append", [task], {}, node)
+
+        self.comprehended(node.generators, add)
+        return self.fetch(key, "list", local=True)
+
+    def _gathered(self, groups: list[tuple[str, Value]], node: ast.Call) -> Value:
+        results: list[Value] = []
+        for kind, value in groups:
+            if value.type.category == "never":
+                continue
+            if kind == "one":
+                results.append(self.keep(self._join(value)))
+            else:
+                self.each_value(node, value, self._join)
+        if not results or any(v.type.category in ("never", "none") for v in results):
+            return NONE_VALUE
+        return self.made(node, list, results)
+
+    def each_value(self, node: ast.AST, value: Value, act: Callable[[Value], Value]) -> None:
+        """Do something with each item of a list."""
+        name = "item of a list"
+        if value.type.category == "tuple":
+            for item in self.tuple_items(value):
+                act(item)
+            return
+        frame = self.frame
+        self.frame = frame.inside({name: (frame.home, node, name)})
+        target = ast.copy_location(ast.Name(name, ast.Store()), node)
+        load = ast.copy_location(ast.Name(name, ast.Load()), node)
+        self.each_item(node, target, value, "item", False, lambda: self._acted(act, load))
+        self.frame = frame
+
+    def _acted(self, act: Callable[[Value], Value], load: ast.expr) -> None:
+        with self.code.scratch():
+            value = self.expr(load)
+            if value.type.category != "never":
+                act(value)
+
+    # -- functions and objects of asyncio ------------------------------------------------------------------------------
+
+    def library_call(self, target: Any, node: ast.Call) -> Value | None:
+        """Call a function of Python. None: it is not known."""
+        group = getattr(target, "__self__", None)
+        if target in (asyncio.create_task, asyncio.ensure_future) or isinstance(group, TaskGroup):
+            value = self.expr(node.args[0])
+            if value.type.category == "never":
+                return NO_VALUE
+            task = self.create(value, node)
+            if isinstance(group, TaskGroup):
+                self.container_method(self._group(group), "append", [task], {}, node)
+            return task
+        if target is asyncio.sleep:
+            return known(Awaitable(self._slept))
+        if target is asyncio.gather:
+            return self._gather(node)
+        if target is asyncio.run:
+            value = self.expr(node.args[0])
+            return NO_VALUE if value.type.category == "never" else self._loop(lambda: self.awaited(value, node))
+        if target is asyncio.current_task or target in _REFUSED:
+            raise self.refused(node, f"asyncio.{target.__name__} is not supported", "use create_task, gather and await")
+        if target in _OBJECTS:
+            found, named = self.arguments(node)
+            parameters = {asyncio.Queue: ["maxsize"], asyncio.Condition: ["lock"]}.get(target, ["value"])
+            return self.made_object(target, dict(zip(parameters, found, strict=False)) | named, node)
+        return super().library_call(target, node)
+
+    def _slept(self) -> Value:
+        self.suspend(Constant(True))
+        return NONE_VALUE
+
+    def made_object(self, cls: type, values: dict[str, Value], node: ast.AST) -> Value:
+        """A new object of asyncio."""
+        site, value, _ = self.allocate(node, cls, cls.__name__.lower())
+        reference = scalar(value, self.heap)
+        if issubclass(cls, asyncio.Semaphore):
+            start = self.number(values.get("value", number(1)), node)
+            for field in ("value", "bound"):
+                variable, index = self.cell(site, field, reference, INT)
+                self.code.set(variable, start, index)
+        elif issubclass(cls, asyncio.Condition):
+            lock = values.get("lock", NONE_VALUE)
+            if lock.type.category == "none":
+                inner = self.heap.functions.setdefault(("lock of", node), ast.copy_location(ast.Pass(), node))
+                _, lock, _ = self.allocate(inner, asyncio.Lock, "condition lock")
+            self.set_field(site, reference, "lock", lock)
+        elif issubclass(cls, asyncio.Queue):
+            self.limit(site, reference, values.get("maxsize", number(0)), node)
+        return value
+
+    def library_method(
+        self, receiver: Value, name: str, given: list[Value], named: dict[str, Value], node: ast.AST
+    ) -> Value | None:
+        """Call a method of an object of Python. None: the method is one of the user."""
+        site = receiver.type.site
+        assert site is not None
+        kinds = {asyncio.Lock: "lock", asyncio.Event: "event", asyncio.Semaphore: "semaphore"}
+        kinds |= {asyncio.Condition: "condition", asyncio.Queue: "queue"}
+        kind = next((k for cls, k in kinds.items() if issubclass(site.cls, cls)), None)
+        if kind is None:
+            return super().library_method(receiver, name, given, named, node)
+        if any(v.type.category == "never" for v in (*given, *named.values())):
+            return NO_VALUE
+        method: Callable[..., Value | None] = getattr(self, f"_async_{kind}")
+        found = method(receiver, name, given, node)
+        if found is None:
+            raise self.refused(
+                node, f"the method {name} of asyncio.{site.cls.__name__} is not supported", "use another"
+            )
+        return found
+
+    def waiting_for(self, identity: Expr) -> Callable[[], Expr]:
+        """Whether some task waits for an object."""
+
+        def found() -> Expr:
+            result: Expr = Constant(False)
+            for _, variable in sorted(self.code.program.waiters.items()):
+                result = operation("||", result, operation("==", Read(variable), identity))
+            return result
+
+        return found
+
+    def _taken(self, identity: Expr, free: Expr, take: Sequence[Action]) -> Value:
+        """Take a lock or a semaphore: at once if it is free and nobody waits for it."""
+        code = self.code
+        code.program.waiters[code.number] = code.waiting
+        taken = code.temporary("bool")
+        anyone = self.waiting_for(identity)
+
+        def actions() -> tuple[Sequence[Action], tuple[Domain, ...]]:
+            at_once = operation("&&", free, negate(anyone()))
+            late = (Set(taken, None, Constant(False)), Set(code.waiting, None, identity))
+            return [Branch(at_once, (Set(taken, None, Constant(True)), *take), late)], ()
+
+        code.step(actions)
+        fine, late = code.label(), code.label()
+        code.branch(Read(taken), fine, late)
+        code.mark(late)
+        self.suspend(free, [Set(code.waiting, None, ZERO), *take])
+        code.jump(fine)
+        code.mark(fine)
+        return truth(True)
+
+    def _async_lock(self, value: Value, name: str, given: list[Value], node: ast.AST) -> Value | None:
+        site = value.type.site
+        assert site is not None
+        reference = self.reference(value, name)
+        owner = self.cell(site, "owner", reference, INT)
+        free = operation("==", Read(*owner), ZERO)
+        if name == "acquire":
+            take = [Set(*owner, sync.me(self.code))]
+            return known(Awaitable(lambda: self._taken(self.identity(site, reference), free, take)))
+        if name == "release":
+            sync.release(self.code, owner, name=ast.unparse(self.receiver(node)), anyone=True)
+            return NONE_VALUE
+        if name == "locked":
+            owned = self.read(INT, [owner], atomic=True)
+            return Value(BOOL, (operation("!=", scalar(owned, self.heap), ZERO),))
+        return None
+
+    def _async_semaphore(self, value: Value, name: str, given: list[Value], node: ast.AST) -> Value | None:
+        site = value.type.site
+        assert site is not None
+        reference = self.reference(value, name)
+        count = self.cell(site, "value", reference, INT)
+        if name == "acquire":
+            take = [Set(*count, operation("-", Read(*count), Constant(1)))]
+            free = operation(">", Read(*count), ZERO)
+            return known(Awaitable(lambda: self._taken(self.identity(site, reference), free, take)))
+        if name == "release":
+            bounded = issubclass(site.cls, asyncio.BoundedSemaphore)
+            most = Read(*self.cell(site, "bound", reference, INT)) if bounded else None
+            sync.up(self.code, count, most=most)
+            return NONE_VALUE
+        return None
+
+    def _async_event(self, value: Value, name: str, given: list[Value], node: ast.AST) -> Value | None:
+        site = value.type.site
+        assert site is not None
+        if name != "wait":
+            return self.event_method(value, name, {}, node)
+        reference = self.reference(value, name)
+        flag = self.cell(site, "flag", reference, BOOL)
+
+        def run() -> Value:
+            code, fine, late = self.code, self.code.label(), self.code.label()
+            code.program.waiters[code.number] = code.waiting
+            known_flag = scalar(self.read(BOOL, [flag], atomic=True), self.heap)
+            code.branch(known_flag, fine, late)
+            code.mark(late)
+            code.step([Set(code.waiting, None, self.identity(site, reference))])
+            self.suspend(operation("==", Read(code.waiting), ZERO))
+            code.jump(fine)
+            code.mark(fine)
+            return truth(True)
+
+        return known(Awaitable(run))
+
+    def _async_condition(self, value: Value, name: str, given: list[Value], node: ast.AST) -> Value | None:
+        site = value.type.site
+        assert site is not None
+        reference = self.reference(value, name)
+        lock = self.read(self.heap.type(self.heap.field(site, "lock")), self.field_cells(site, "lock", reference))
+        if lock.type.category == "never" or lock.type.site is None:
+            return NONE_VALUE
+        if name in ("acquire", "release", "locked"):
+            return self._async_lock(lock, name, given, node)
+        owner = self.cell(lock.type.site, "owner", self.reference(lock, name), INT)
+        identity, code = self.identity(site, reference), self.code
+        held = Ensure(operation("!=", Read(*owner), ZERO), LOCKS, f"{name}() without holding the lock")
+
+        def wait() -> Value:
+            code.program.waiters[code.number] = code.waiting
+            code.step([held, Set(*owner, ZERO), Set(code.waiting, None, identity)])
+            woken = operation("==", Read(code.waiting), ZERO)
+            free = operation("==", Read(*owner), ZERO)
+            self.suspend(operation("&&", woken, free), [Set(*owner, sync.me(code))])
+            return truth(True)
+
+        def wait_for() -> Value:
+            again, late, fine = code.label(), code.label(), code.label()
+            code.mark(again)
+            self.loops.append(("wait_for", self.frame.context, node))
+            test = self.test_of(self.call_value(given[0], [], {}, node))
+            self.loops.pop()
+            code.branch(test, fine, late)
+            code.mark(late)
+            wait()
+            code.jump(again)
+            code.mark(fine)
+            return truth(True)
+
+        if name in ("wait", "wait_for"):
+            return known(Awaitable(wait if name == "wait" else wait_for))
+        if name not in ("notify", "notify_all"):
+            return None
+        self.emit([held], atomic=True)
+        (sync.signal if name == "notify" else sync.broadcast)(code, identity)
+        return NONE_VALUE
+
+    def _async_queue(self, value: Value, name: str, given: list[Value], node: ast.AST) -> Value | None:
+        values = {"item": given[0]} if given else {}
+        if name not in ("put", "get", "join"):
+            return self.queue_method(value, name, values, node)
+        value = self.keep(value)
+
+        def run() -> Value:
+            before, self.queueing = self.queueing, True
+            found = self.queue_method(value, name, values, node)
+            self.queueing = before
+            assert found is not None
+            return found
+
+        return known(Awaitable(run))
+
+    def block_until(self, condition: Expr, actions: Sequence[Action]) -> None:
+        """Wait for a queue: an asynchronous one suspends the task only if it has to wait."""
+        if not self.queueing:
+            super().block_until(condition, actions)
+            return
+        done = self.code.temporary("bool")
+        yes = (*actions, Set(done, None, Constant(True)))
+        self.code.step([Branch(condition, yes, (Set(done, None, Constant(False)),))])
+        fine, late = self.code.label(), self.code.label()
+        self.code.branch(Read(done), fine, late)
+        self.code.mark(late)
+        self.suspend(condition, actions)
+        self.code.jump(fine)
+        self.code.mark(fine)
+
+    # -- asynchronous statements ---------------------------------------------------------------------------------------
+
+    def _asyncwith_statement(self, node: ast.AsyncWith) -> None:
+        self._entered(node, list(node.items))
+
+    def _entered(self, node: ast.AsyncWith, items: list[ast.withitem]) -> None:
+        if not items:
+            self.block(node.body)
+            return
+        item = items[0]
+        leave = self._enter(node, item)
+        if leave is None:
+            return
+        clean = self.emitter(leave)
+        self.exits.append(Exit("cleanup", emit=clean))
+        self._entered(node, items[1:])
+        self.exits.pop()
+        if self.code.reachable:
+            clean()
+
+    def _enter(self, node: ast.AsyncWith, item: ast.withitem) -> Callable[[], None] | None:
+        call = item.context_expr
+        if isinstance(call, ast.Call) and self.expr(call.func).type == known(asyncio.TaskGroup).type:
+            return self._enter_group(node, item)
+        value = self.expr(call)
+        if value.type.category == "never":
+            return None
+        key = (self.frame.context, item, "context")
+        self.store(key, value, "context", local=True)
+        site = value.type.site
+        if site is None:
+            raise self.refused(node, "async with is not supported for this object", "use a lock of asyncio")
+        names = ("acquire", "release") if site.cls in _OBJECTS else ("__aenter__", "__aexit__")
+        given = [[], []] if site.cls in _OBJECTS else [[], [NONE_VALUE] * 3]
+
+        def act(at: int) -> Value:
+            held = self.fetch(key, "context", local=True)
+            found = self.call_method(held, names[at], given[at], {}, node)
+            return found if at and site.cls in _OBJECTS else self.awaited(found, node)
+
+        entered = act(0)
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, entered)
+
+        def leave() -> None:
+            self.at(item.context_expr)
+            act(1)
+
+        return leave
+
+    def _group(self, group: TaskGroup) -> Value:
+        key, _ = group.values[-1]
+        return self.fetch(key, "group", local=True)
+
+    def _enter_group(self, node: ast.AsyncWith, item: ast.withitem) -> Callable[[], None]:
+        group = self.heap.functions.setdefault(("group", self.frame.context, item), TaskGroup())
+        key = (self.frame.context, item, "group")
+        value = self.made(item.context_expr, list, [])
+        self.grow(value)
+        self.store(key, value, "group", local=True)
+        group.values.append((key, value))
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, known(group))
+
+        def leave() -> None:
+            self.at(item.context_expr)
+            self.each_value(item.context_expr, self._group(group), self._join)
+
+        return leave

@@ -1,0 +1,36 @@
+"""Programs for tests, as text: they are written to a file and loaded as the user's module."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from plait.bmc import Program, check
+from plait.bmc.python.load import load_python
+
+HEADER = """\
+import asyncio, collections, dataclasses, enum, queue, random, threading, time
+from threading import Thread
+
+def run(*targets):
+    threads = [Thread(target=t) for t in targets]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+"""
+
+
+def load_text(folder: Path, text: str, function: str = "main", **options: int) -> Program:
+    """The program of a function of a module with this text."""
+    file = folder / "program.py"
+    file.write_text(HEADER + textwrap.dedent(text))
+    return load_python(file, function, **options)
+
+
+def violations(program: Program) -> set[str]:
+    """The checks that are violated. All others hold."""
+    verdict = check(program, encoding="explicit")
+    assert {p.status for p in verdict.properties} <= {"violated", "holds"}, verdict
+    return {p.name for p in verdict.properties if p.status == "violated"} - {"races"}
