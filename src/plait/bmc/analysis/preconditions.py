@@ -35,15 +35,17 @@ from plait.bmc.program.definition import (
     accesses,
     joined,
 )
+from plait.kernel.errors import UsageError
 
 TRUE, FALSE = Constant(True), Constant(False)
 _MOST = 256
 """The maximal number of choices of the environment that are tried."""
+_HINT = "choose the number before the atomic section, or give it a smaller range"
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _ARRAYS = dict[Variable, tuple[tuple[Expr, Expr], ...]]
 
 
-class InputsError(Exception):
+class InputsError(UsageError):
     """What a step does depends on its inputs in a way that cannot be expressed."""
 
 
@@ -151,7 +153,7 @@ def _choices(step: Instruction, conditions: list[Expr]) -> list[list[Value]]:
     for values in found:
         count *= len(values)
     if count > _MOST:
-        raise InputsError(f"line {step.place.line}: {step.label}: too many choices of the environment decide the step")
+        raise InputsError(f"line {step.place.line}: {step.label}: too many choices of the environment", hint=_HINT)
     return found
 
 
@@ -169,7 +171,10 @@ def _representatives(step: Instruction, number: int, domain: Domain, conditions:
                 compared += 1
         total += part == this
     if compared != total:
-        raise InputsError(f"line {step.place.line}: {step.label}: a number of the environment decides the step")
+        raise InputsError(
+            f"line {step.place.line}: {step.label}: what the step does depends on a number of the environment",
+            hint=_HINT,
+        )
     near = {c + d for c in constants for d in (-1, 0, 1)} | {
         end for end in (domain.low, domain.high) if end is not None
     }
