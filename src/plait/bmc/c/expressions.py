@@ -228,8 +228,7 @@ class Expressions(Memory, abc.ABC):
             case Cast(operand, t) if similar(operand.type, t):
                 return self.reference(operand)
             case _ if isinstance(e.type, Struct):
-                found = self.model.object("value", e.type, process=self.code.number)
-                found.name = self.unique("value")
+                found = self.model.local(self.unique("value"), e.type, self.code.number)
                 self.store(self.whole(found), self.value(e))
                 return self.whole(found)
             case _:

@@ -149,10 +149,7 @@ def _allocated(of: Translator, e: Call, wanted: int | None) -> Val:
     model, code = of.model, of.code
     copies = model.options.objects if of.loops else 1
     name = f"{code.name}.malloc:{e.place.line}"
-    found = model.object(name, t, copies=copies)
-    model.allocated.append(found)
-    if model.frees:
-        found.alive = model.program.shared(f"{found.name} exists", "bool", size=copies, initial=False, temporary=True)
+    found = model.object(name, t, copies=copies, heap=True)
     pointer = Pointer(t.element if isinstance(t, Array) else t)
     place = of.whole(found)
     if copies == 1:

@@ -41,20 +41,19 @@ def load_c(
         raise UsageError(f"{path} has no function main", hint="give the file that contains main")
     reachable(unit)
     options = Options(unwind, objects, threads, overflow, leaks)
-    flows: dict[str, set[str]] = {}
+    model = _translated(unit, options)
     for _ in range(_MOST_PASSES):
-        model = _translated(unit, options, flows)
-        if model.found == flows:
+        model = _translated(unit, options, model)
+        if model.stable:
             return model.program.build()
-        flows = model.found
     raise UsageError(
         f"{path}: the pointers of this program are too deeply nested", hint="use fewer pointers to pointers"
     )
 
 
-def _translated(unit: Unit, options: Options, flows: dict[str, set[str]]) -> Model:
-    """The program, if values flow to variables as in `flows`."""
-    model = Model(unit, options, flows)
+def _translated(unit: Unit, options: Options, before: Model | None = None) -> Model:
+    """The program, if values flow to variables as the translation before this one found out."""
+    model = Model(unit, options, before)
     code = model.program.process("main")
     main = Translator(model, code, ("main",))
     definition = unit.function("main")

@@ -193,7 +193,8 @@ class Memory:
 
     def objects(self, origins: Origins) -> list[Object]:
         """The objects to which a pointer may point."""
-        return [self.model.objects[name] for name in self.model.resolved(origins) if name in self.model.objects]
+        found = map(self.model.recalled, self.model.resolved(origins))
+        return [o for o in found if o is not None]
 
     def _candidates(self, to: Pointed, address: Expr) -> Iterator[tuple[Located, Expr]]:
         for found in self.objects(to.origins):

@@ -46,11 +46,13 @@ class Thread:
 class Model:
     """The state of one translation of a program."""
 
-    def __init__(self, unit: Unit, options: Options, flows: dict[str, set[str]]) -> None:
+    def __init__(self, unit: Unit, options: Options, before: Model | None = None) -> None:
         self.unit, self.options = unit, options
         self.program = ProgramBuilder(unit.path.stem, unit.source)
-        self.flows = flows
+        self.flows: dict[str, set[str]] = {} if before is None else before.found
         """What the translation before this one found out: which values may flow to a variable."""
+        self.known: dict[str, Object] = {} if before is None else before.objects
+        """The objects of the translation before this one."""
         self.found: dict[str, set[str]] = {}
         """The same for this translation."""
         self.objects: dict[str, Object] = {}
@@ -82,18 +84,38 @@ class Model:
         self.names[wanted] = count + 1
         return f"{wanted}#{count + 1}" if count else wanted
 
-    def object(
-        self, name: str, t: CType, *, process: int | None = None, copies: int = 1, alive: Variable | None = None
-    ) -> Object:
-        """A new object. That of a process has no address."""
-        base = None
-        if process is None:
-            base, self.next = self.next, self.next + copies * (cells(t) + 1)
-            name = self.name(name)
-        found = Object(name, t, base, process, copies, alive)
-        if process is None:
-            self.objects[f"object {name}"] = found
+    def local(self, name: str, t: CType, process: int) -> Object:
+        """A new object of a process. It has no address."""
+        return Object(name, t, None, process)
+
+    def object(self, name: str, t: CType, *, copies: int = 1, heap: bool = False) -> Object:
+        """A new object with an address."""
+        name = self.name(name)
+        return self.objects.get(f"object {name}") or self._placed(name, t, copies, heap)
+
+    def _placed(self, name: str, t: CType, copies: int, heap: bool) -> Object:
+        base, self.next = self.next, self.next + copies * (cells(t) + 1)
+        found = self.objects[f"object {name}"] = Object(name, t, base, None, copies, heap)
+        if heap and self.frees:
+            found.alive = self.program.shared(f"{name} exists", "bool", size=copies, initial=False, temporary=True)
+        if heap:
+            self.allocated.append(found)
         return found
+
+    def recalled(self, name: str) -> Object | None:
+        """An object by name, even if the code that makes it has not been translated yet."""
+        found, known = self.objects.get(name), self.known.get(name)
+        if found is None and known is not None:
+            found = self._placed(known.name, known.type, known.copies, known.heap)
+            found.initial = {key: list(values) for key, values in known.initial.items()}
+        return found
+
+    @property
+    def stable(self) -> bool:
+        """Whether another translation would give the same program."""
+        return self.flows == self.found and {n: (o.copies, o.initial) for n, o in self.known.items()} == {
+            n: (o.copies, o.initial) for n, o in self.objects.items()
+        }
 
     def address(self, function: str) -> int:
         """The address of a function."""

@@ -31,7 +31,7 @@ from plait.bmc.c.tree import (
     Target,
     nodes,
 )
-from plait.bmc.c.types import INT, VOID, Integer, Pointer, Struct, Synchronization, Void, integer
+from plait.bmc.c.types import BOOL, INT, VOID, Integer, Pointer, Struct, Synchronization, Void, integer
 from plait.bmc.c.usage import root
 from plait.bmc.c.values import NOWHERE, ZERO, Located, Object, Reference, Val
 from plait.bmc.program.arithmetic import operation
@@ -104,6 +104,8 @@ class Translator(Expressions):
     def nondeterministic(self, e: Call) -> Val:
         """Any value of a type."""
         t = e.type
+        if isinstance(e.function, FunctionName) and e.function.name.endswith("_bool"):
+            return Val(self.code.choose(Domain("int", 0, 1), 1, False), BOOL)
         if not isinstance(t, Integer):
             raise self.refusal("a nondeterministic value that is not an integer", e.place)
         return Val(self.code.choose(Domain("int", t.low, t.high), t.bits, t.signed), t)
@@ -152,7 +154,7 @@ class Translator(Expressions):
         if isinstance(t, Integer | Pointer):
             result = code.temporary("int", integer(t).bits, integer(t).signed)
         elif isinstance(t, Struct):
-            result = self.model.object(self.unique("result"), t, process=code.number)
+            result = self.model.local(self.unique("result"), t, code.number)
         for parameter, argument in zip(definition.parameters, arguments, strict=False):
             self.bind(parameter, self.cast(argument, parameter.type))
         frame = Frame(definition, code.label(f"end of {definition.name}"), result)
@@ -186,7 +188,7 @@ class Translator(Expressions):
         if declared.shared or _synchronizes(declared.type):
             found = self.model.object(f"{self.code.name}.{declared.name}", declared.type)
         else:
-            found = self.model.object(self.unique(declared.name), declared.type, process=self.code.number)
+            found = self.model.local(self.unique(declared.name), declared.type, self.code.number)
         self.names[declared] = found
         return found
 

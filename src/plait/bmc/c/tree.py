@@ -313,7 +313,7 @@ class Definition:
     variables: list[Declaration] = dataclasses.field(default_factory=list)
     """Its parameters and local variables."""
     jumps: bool = False
-    """Whether it has a label, so that any of its statements may be repeated."""
+    """Whether a goto leads back, so that any of its statements may be repeated."""
 
 
 def children(node: Node) -> Iterator[Node]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from plait.bmc.c import binding
-from plait.bmc.c.tree import Block, Declaration, Definition
+from plait.bmc.c.tree import Block, Declaration, Definition, nodes
 from plait.bmc.c.types import (
     SYNCHRONIZATION,
     Array,
@@ -21,7 +21,7 @@ from plait.bmc.c.types import (
     Synchronization,
     Void,
 )
-from plait.bmc.c.usage import analyse
+from plait.bmc.c.usage import analyse, note
 from plait.bmc.program.source import Place, Source
 from plait.kernel.errors import UsageError
 
@@ -199,9 +199,15 @@ class Unit:
         storage = definition.storage_class.name
         scope = definition.semantic_parent.kind.name if definition.semantic_parent else ""
         file_scope = scope == "TRANSLATION_UNIT"
+        at = definition if self._own(definition) else cursor
+        canonical = definition.type.get_canonical()
+        if definition.kind.name == "PARM_DECL" and canonical.kind.name.endswith("ARRAY"):
+            t: CType = Pointer(self.type(canonical.element_type, at))
+        else:
+            t = self.type(definition.type, at)
         found = Declaration(
             definition.spelling,
-            self.type(definition.type, definition if self._own(definition) else cursor),
+            t,
             self.place(definition),
             static=file_scope or storage in ("STATIC", "EXTERN"),
             defined=storage != "EXTERN" or binding.initialiser(definition) is not None,
@@ -212,6 +218,8 @@ class Unit:
                 self.refuse(definition, f"the thread-local variable {found.name}")
             value = binding.initialiser(definition)
             found.initial = None if value is None else expression(self, value)
+            for node in nodes(found):
+                note(node)
         if not file_scope:
             self.locals.append(found)
         return found

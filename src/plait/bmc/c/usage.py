@@ -42,13 +42,19 @@ ENDING = frozenset(("abort", "exit", "_exit", "_Exit", "pthread_exit", "__assert
 
 def analyse(function: Definition) -> None:
     """Set the flags of the variables that a function uses."""
+    labels: set[str] = set()
     for node in nodes(function.body):
-        _note(node, function)
+        note(node)
+        if isinstance(node, Target):
+            labels.add(node.name)
+        elif isinstance(node, Jump) and node.name in labels:
+            function.jumps = True
     walk = _Assignments()
     walk.statement(function.body, frozenset(function.parameters))
 
 
-def _note(node: Node, function: Definition) -> None:
+def note(node: Node) -> None:
+    """Note assignments, and whose address is taken."""
     match node:
         case Assign(target=target) | Increment(target=target):
             if (declared := root(target)) is not None:
@@ -56,8 +62,6 @@ def _note(node: Node, function: Definition) -> None:
         case Unary("&", operand):
             if (declared := root(operand)) is not None:
                 declared.shared = True
-        case Target():
-            function.jumps = True
     for child in children(node):
         if isinstance(child, Cast) and isinstance(child.operand.type, Array) and isinstance(child.type, Pointer):
             direct = isinstance(node, Index) and node.base is child

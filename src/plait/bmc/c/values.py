@@ -25,6 +25,8 @@ class Object:
     """The process of a local whose address nobody takes."""
     copies: int = 1
     """How many objects of this type there are: one after the other, with a cell in between."""
+    heap: bool = False
+    """Whether malloc makes it."""
     alive: Variable | None = None
     """For allocated objects that can be freed: whether each exists."""
     initial: dict[tuple[str, ...], list[int]] = dataclasses.field(default_factory=dict)

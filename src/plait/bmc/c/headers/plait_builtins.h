@@ -5,7 +5,7 @@ int __plait_fetch_add(), __plait_fetch_sub(), __plait_fetch_and(), __plait_fetch
 int __plait_fetch_nand(), __plait_add_fetch(), __plait_sub_fetch(), __plait_and_fetch(), __plait_or_fetch();
 int __plait_xor_fetch(), __plait_nand_fetch();
 
-#define __plait_as(p, call) ((__typeof__(*(p)))call)
+#define __plait_as(p, call) ((__typeof__((void)0, *(p)))call)
 
 #define __atomic_load_n(p, ...) __plait_as(p, __plait_load(p))
 #define __atomic_load(p, r, ...) ((void)(*(r) = __plait_as(p, __plait_load(p))))

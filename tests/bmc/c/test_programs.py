@@ -1,0 +1,47 @@
+"""C programs with known verdicts: many have the shape and the verdict of a program of SV-COMP; the text is our own.
+
+The first lines of a program say what is expected: `// verdict: true` if no assertion can fail; `// violated: deadlock`
+lists all other properties that are violated; `// options: overflow=true` gives options of the translation.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait.bmc import check
+from plait.bmc.c.load import load_c
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.[ci]"))
+SILENT = {"races", "leaks"}
+"""Properties that are not a part of what a program expects, unless it says so."""
+
+
+def said(path: Path, word: str) -> str | None:
+    found = re.search(rf"^// {word}: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return found and found[1].strip()
+
+
+def options(path: Path) -> dict[str, Any]:
+    given = dict(option.split("=") for option in (said(path, "options") or "").split())
+    return {name: value == "true" if value in ("true", "false") else int(value) for name, value in given.items()}
+
+
+def test_there_are_enough_programs() -> None:
+    assert len(PROGRAMS) >= 60
+    assert {said(path, "verdict") for path in PROGRAMS} == {"true", "false"}
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_the_verdict_of_a_program(path: Path) -> None:
+    program = load_c(path, **options(path))
+    verdict = check(program, encoding="explicit", timeout=120)
+    status = {p.name: p.status for p in verdict.properties}
+    assert "inconclusive" not in status.values(), status
+    expected = {name for name in (said(path, "violated") or "").split(", ") if name}
+    violated = {name for name, s in status.items() if s == "violated"} - (SILENT - expected)
+    assert violated - {"assertions"} == expected
+    assert ("assertions" in violated) == (said(path, "verdict") == "false")
