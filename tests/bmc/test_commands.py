@@ -33,9 +33,9 @@ def test_a_violation_is_shown_saved_and_replayed(workplace: Path, capsys: pytest
 @pytest.mark.slow
 def test_holds(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "bmc", "peterson")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.splitlines() == ["2 statements are several steps, for example line 13: inside = inside + 1;"]
     assert "HOLDS 2 properties" in out
-    assert "mathematical (all fit in" in out
 
 
 def test_an_example_that_does_not_exist_is_no_violation_that_was_found(
@@ -83,7 +83,6 @@ def test_smt2(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["projections", "--depth", "x"], "--depth"),
         (["projections", "--smt2", "f.smt2"], "--smt2 needs a depth"),
         (["projections", "--html", "nowhere/r.html"], "--html"),
-        (["spin.plait"], "line 1: while (b == 0) can repeat forever"),
         (["bad.plait"], "bad.plait, line 2, column 3"),
     ],
 )

@@ -64,9 +64,11 @@ def test_statements(body: str, expected: set[int]) -> None:
     assert final_values(f"int x = 0; int a[2] = 0; lock m; process p {{ {body} }}", "x") == expected
 
 
-def test_one_statement_is_one_step() -> None:
-    """x = x + 1 is atomic; read, then write is not."""
-    assert final_values("int x = 0; process p[i in 1..2] { x = x + 1; }", "x") == {2}
+def test_a_step_has_one_access_to_a_shared_variable() -> None:
+    """x = x + 1 is a read and a write. Only what the program claims to be atomic is one step."""
+    increment = "int x = 0; process p[i in 1..2] { x = x + 1; }"
+    assert final_values(increment, "x") == {1, 2}
+    assert final_values(f"atomic statements; {increment}", "x") == {2}
     assert final_values("int x = 0; process p[i in 1..2] { int t = 0; t = x; x = t + 1; }", "x") == {1, 2}
     assert final_values("int x = 0; process p[i in 1..2] { int t = 0; atomic { t = x; x = t + 1; } }", "x") == {2}
     locked = "int x = 0; lock m; process p[i in 1..2] { int t = 0; lock(m); t = x; x = t + 1; unlock(m); }"

@@ -67,7 +67,7 @@ def check(
     portfolio = Portfolio(program, options, limits, progress)
     try:
         with clock.enforced():
-            _prepare(program, width)
+            _prepare(program, options)
     except OutOfTimeError:
         findings = [Finding(p, None, False, None, "timeout") for p in chosen]
     else:
@@ -85,15 +85,17 @@ def check(
     )
 
 
-def _prepare(program: Program, width: int | None) -> None:
+def _prepare(program: Program, options: Options) -> None:
     """Refuse a program that cannot be checked like this."""
     from plait.bmc.analysis.width import fits
 
-    fits(program, width)
+    fits(program, options.width)
+    if options.encoding == "explicit":
+        Interpreter(program, options.width).enumerable()
     if program.initial:
         from plait.bmc.search import SolverSearch
 
-        if not SolverSearch(program, Options(width=width), Limits()).begins():
+        if not SolverSearch(program, options, Limits()).begins():
             raise UsageError(
                 f"{program.name} has no initial state",
                 hint="its init conditions contradict each other or the range of a variable: correct one of them",

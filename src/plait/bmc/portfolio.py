@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from plait.bmc.execution.interpreter import Interpreter, State, Step
@@ -45,6 +46,7 @@ class Portfolio:
         """The best finding so far, by property."""
         self.events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.listeners: list[threading.Thread] = []
         self.stopped = threading.Event()
 
     def decide(self, properties: Sequence[Property]) -> list[Finding]:
@@ -61,8 +63,7 @@ class Portfolio:
             self._give_up("interrupted")
         finally:
             self.stopped.set()
-            for worker in self.workers.values():
-                _end(worker)
+            self._end_solvers()
         self._give_up("timeout" if self.limits.over else "no search decided it")
         return [self.findings[p.name] for p in self.properties]
 
@@ -141,9 +142,22 @@ class Portfolio:
                 self._give_up("an expression that is too deep for the solvers")
                 return set()
             self.workers[name] = _worker()
-            threading.Thread(target=self._listen, args=(name, self.workers[name], data), daemon=True).start()
+            listener = threading.Thread(target=self._listen, args=(name, self.workers[name], data), daemon=True)
+            listener.start()
+            self.listeners.append(listener)
             started.add(name)
         return started
+
+    def _end_solvers(self) -> None:
+        for worker in self.workers.values():
+            worker.kill()
+            worker.wait()
+        for listener in self.listeners:
+            listener.join()
+        for worker in self.workers.values():
+            for stream in filter(None, (worker.stdin, worker.stdout)):
+                with suppress(OSError):
+                    stream.close()
 
     def _listen(self, name: str, worker: subprocess.Popen[bytes], request: bytes) -> None:
         """Send the request to a worker, and its answers to the queue."""
@@ -273,8 +287,3 @@ def _worker() -> subprocess.Popen[bytes]:
         env=environment,
         start_new_session=True,
     )
-
-
-def _end(worker: subprocess.Popen[bytes]) -> None:
-    worker.kill()
-    worker.wait()

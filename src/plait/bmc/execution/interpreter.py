@@ -100,6 +100,16 @@ class Interpreter:
             if self.starts(state):
                 yield state
 
+    def enumerable(self) -> None:
+        """Raise an error if a free variable or an input has too many values to enumerate."""
+        for variable in self.program.variables:
+            if None in variable.initial:
+                self.domain(Domain(variable.kind, variable.low, variable.high), variable.name)
+        for code in self.program.processes:
+            for step in code.instructions:
+                for domain in step.inputs:
+                    self.domain(domain, f"line {step.place.line}: {step.label}")
+
     def starts(self, state: State) -> bool:
         """Whether the initial condition holds."""
         return all(self.evaluate(e, state) for e in self.program.initial)

@@ -75,8 +75,8 @@ class _Compiler:
 
     def __init__(self, tree: s.ProgramTree, parameters: dict[str, str | int | bool], contended: frozenset[str]) -> None:
         self.tree, self.source, self.contended = tree, tree.source, contended
-        self.divided: dict[int, tuple[Place, int]] = {}
-        """By line: the statements that are several steps, each with their number."""
+        self.divided: dict[int, Place] = {}
+        """By line: the statements that are several steps."""
         self.constants = self._constants(parameters)
         self.taken: dict[str, str] = dict.fromkeys(self.constants, "a constant")
         self.variables: list[Variable] = []
@@ -193,10 +193,11 @@ class _Compiler:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        return tuple(
-            f"{self.source.name}, line {line}: {place.text} is {count} steps, one for each access to a shared variable"
-            for line, (place, count) in sorted(self.divided.items())
-        )
+        if not self.divided:
+            return ()
+        line, place = min(self.divided.items())
+        count = "1 statement is" if len(self.divided) == 1 else f"{len(self.divided)} statements are"
+        return (f"{count} several steps, for example line {line}: {place.text}",)
 
     def _indices(self, d: s.ProcessDeclaration) -> list[int | None]:
         if d.variable is None or d.low is None or d.high is None:
@@ -315,7 +316,7 @@ class _ProcessCompiler:
     def _divided(self, place: Place, first: int) -> None:
         """Note that a statement has several steps: from a location to the last one."""
         if len(self.steps) - first > 1:
-            self.whole.divided[place.line] = (place, len(self.steps) - first)
+            self.whole.divided[place.line] = place
 
     def _statement(self, statement: s.Statement) -> None:
         first = len(self.steps)
