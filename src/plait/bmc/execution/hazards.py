@@ -45,8 +45,8 @@ def next_steps(interpreter: Interpreter, state: State, process: int) -> Iterator
 def waiting(interpreter: Interpreter, state: State) -> list[int]:
     """The processes that wait forever, if the state is a deadlock; else none.
 
-    In a deadlock, every process has ended, was never started, or waits; and a process waits without which the program
-    is not over.
+    In a deadlock, every process has ended, was never started, or waits, perhaps for another one to leave an atomic
+    section; and a process waits without which the program is not over.
     """
     found = []
     for process, code in enumerate(interpreter.program.processes):
@@ -55,7 +55,7 @@ def waiting(interpreter: Interpreter, state: State) -> list[int]:
             return []
         if state.locations[process] == code.end or (code.spawned and state.locations[process] == 0):
             continue
-        if step is None or not step.waits:
+        if step is None or (not step.waits and interpreter.ready(state, process)):
             return []
         found.append(process)
     needed = any(interpreter.program.processes[process].required for process in found)
