@@ -2,7 +2,8 @@
 
 A step begins with an operation that other processes can notice (it accesses shared memory, waits or assumes), and
 continues with the operations after it that they cannot notice. So local computation costs no states. A step is a tree:
-operations after a join are repeated in both branches, up to a size. A loop begins a step of its own.
+operations after a join are repeated in both branches, up to a size. A loop that accesses no shared memory begins a step
+of its own.
 
 The operations of an atomic section are one step too, if they are a small tree without a loop. Otherwise, the section
 has several steps, and its inner locations are exclusive: no other process runs meanwhile.
@@ -209,14 +210,13 @@ class _Tree:
             return [Goto(_END)]
         target = label.operation
         here, there = self.of.operations[number], self.of.operations[target]
-        if target in self.path:
-            self.of.heads.add(target)
-        together = here.section and there.section and not there.entry
-        if number == 0 and self.of.code.spawned:
+        together = here.section and there.section
+        if self.path[0] == 0 and self.of.code.spawned and not any(self.of.noticed[n] for n in self.path[1:]):
             # Nobody can notice whether a process has started, so its first access belongs to the same step. A process
             # that waits is not at its start, or it would not count for deadlocks.
             together = not (there.waits or there.assumes or there.inputs)
-        if there.entry or target in self.of.heads or (self.of.noticed[target] and not together):
+        loop = target in self.path
+        if there.entry or loop or target in self.of.heads or (self.of.noticed[target] and not together):
             self.targets.append(target)
             return [Goto(target)]
         if target in self.of.joins:
