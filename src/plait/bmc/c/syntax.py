@@ -36,7 +36,7 @@ from plait.bmc.c.tree import (
     Text,
     Unary,
 )
-from plait.bmc.c.types import Array, Function, Integer, Pointer, Struct, common, promoted
+from plait.bmc.c.types import Array, Function, Integer, Pointer, Struct, Synchronization, common, promoted
 
 if TYPE_CHECKING:
     from plait.bmc.c.unit import Unit
@@ -303,6 +303,10 @@ def _member(unit: Unit, cursor: Any, parts: list[Any]) -> Expression:
 
 def _items(unit: Unit, cursor: Any, parts: list[Any]) -> Expression:
     items: list[tuple[list[str | int], Expression]] = []
+    place, t = unit.place(cursor), unit.type(cursor.type, cursor)
+    if isinstance(t, Synchronization):
+        # Its layout does not matter. The kind of a mutex is the only number that is not 0.
+        return Items([([], number) for number in _numbers(unit, cursor)], t, place)
     for part in parts:
         path: list[str | int] = []
         inner = part
@@ -314,4 +318,15 @@ def _items(unit: Unit, cursor: Any, parts: list[Any]) -> Expression:
                 else:
                     path.append(_constant(unit, designator))
         items.append((path, expression(unit, inner)))
-    return Items(items, unit.type(cursor.type, cursor), unit.place(cursor))
+    return Items(items, t, place)
+
+
+def _numbers(unit: Unit, cursor: Any) -> list[Expression]:
+    """All constants inside of an initialiser."""
+    found: list[Expression] = []
+    for part in cursor.walk_preorder():
+        if part.kind.name == "INTEGER_LITERAL" or (
+            part.kind.name == "DECL_REF_EXPR" and part.referenced.kind.name == "ENUM_CONSTANT_DECL"
+        ):
+            found.append(expression(unit, part))
+    return found

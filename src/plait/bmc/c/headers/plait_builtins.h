@@ -1,4 +1,12 @@
 /* Included before every program: atomic builtins as calls by name. Every memory order is sequentially consistent. */
+#pragma once
+/* What the headers of GCC contain, and clang does not know. */
+typedef float _Float32;
+typedef double _Float64, _Float32x;
+typedef long double _Float64x;
+typedef __float128 _Float128;
+#define __malloc__(...)
+
 int __plait_load(), __plait_store(), __plait_exchange(), __plait_compare_exchange();
 int __plait_compare_and_swap(), __plait_bool_compare_and_swap(), __plait_test_and_set(), __plait_clear();
 int __plait_fetch_add(), __plait_fetch_sub(), __plait_fetch_and(), __plait_fetch_or(), __plait_fetch_xor();
