@@ -64,10 +64,18 @@ impl Arena {
         ((found ^ found >> 32).wrapping_mul(FACTOR) >> 32) as u32
     }
 
-    /// Read the slot of a hash. Several in a row overlap their waits for memory; a later `insert` finds it in the cache.
+    /// Read what a look-up of a hash reads first: its slot.
+    ///
+    /// Several in a row overlap their waits for memory, and the look-up finds it in the cache. So with `touch_state`.
     #[inline(always)]
     pub fn touch(&self, hash: u32) -> u64 {
         self.table[(hash >> self.shift) as usize]
+    }
+
+    /// Read the state of a slot, if a look-up of the hash would compare it.
+    #[inline(always)]
+    pub fn touch_state(&self, hash: u32, entry: u64) -> u64 {
+        if (entry >> 32) as u32 == hash && entry != 0 { self.state((entry as u32 - 1) as usize)[0] } else { 0 }
     }
 
     /// The slot of a state, and whether the state is there.
@@ -82,7 +90,7 @@ impl Arena {
             }
             if (entry >> 32) as u32 == hash {
                 let number = (entry as u32 - 1) as usize;
-                if self.state(number) == state {
+                if equal(self.state(number), state) {
                     return (slot, Some(number));
                 }
             }
@@ -136,6 +144,12 @@ impl Arena {
         }
         (self.words, self.stride) = (words, new.words);
     }
+}
+
+/// Whether two states are equal. They have few words: a call of memcmp would take longer.
+#[inline(always)]
+fn equal(one: &[u64], other: &[u64]) -> bool {
+    one.iter().zip(other).all(|(a, b)| a == b)
 }
 
 #[cfg(test)]

@@ -103,6 +103,8 @@ pub fn ready(program: &Program, layout: &Layout, state: &[u64]) -> Vec<(usize, u
 struct Pending {
     hash: u32,
     parent: u32,
+    /// What the table had for the hash before any of the batch was inserted.
+    entry: u64,
 }
 
 struct Search<'a> {
@@ -280,7 +282,7 @@ impl Search<'_> {
                 if machine.step(program, layout, state, after, (process, location), inputs, &mut Silent)? {
                     count += 1;
                     successors.extend_from_slice(after);
-                    pending.push(Pending { hash: Arena::hash(after), parent: number as u32 });
+                    pending.push(Pending { hash: Arena::hash(after), parent: number as u32, entry: 0 });
                 }
                 Ok(())
             };
@@ -331,10 +333,13 @@ impl Search<'_> {
 
     /// Insert the successors, and look for properties in the new states. `cut`: they are too deep to be inserted.
     fn commit(&mut self, cut: bool) -> Result<(), Stop> {
-        let touched = self.pending.iter().fold(0, |sum, pending| sum ^ self.arena.touch(pending.hash));
-        std::hint::black_box(touched);
+        for pending in &mut self.pending {
+            pending.entry = self.arena.touch(pending.hash);
+        }
+        let touch = |sum, pending: &Pending| sum ^ self.arena.touch_state(pending.hash, pending.entry);
+        std::hint::black_box(self.pending.iter().fold(0, touch));
         let (mut pending, successors) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.successors));
-        for (&Pending { hash, parent }, state) in pending.iter().zip(successors.chunks_exact(self.layout.words)) {
+        for (&Pending { hash, parent, .. }, state) in pending.iter().zip(successors.chunks_exact(self.layout.words)) {
             if cut {
                 self.deeper = self.deeper || !self.arena.contains(state, hash);
             } else if let Some(number) = self.arena.insert(state, hash, parent) {

@@ -167,12 +167,14 @@ impl Layout {
         }
     }
 
-    /// Pack a state of another layout.
-    pub fn repack(&self, other: &Self, from: &[u64], to: &mut [u64]) {
+    /// Pack a state of a narrower layout.
+    pub fn repack(&self, narrow: &Self, from: &[u64], to: &mut [u64]) {
         to.fill(0);
-        for cell in 0..self.cells.len() {
-            let value: i128 = other.load(from, cell).expect("128 bits hold every cell");
-            self.store(to, cell, value).expect("a layout only grows");
+        for (cell, place) in self.cells.iter().enumerate() {
+            let (raw, sign) = narrow.raw(from, cell);
+            // In two's complement, the value of 64 bits has the value of every narrower cell in its last bits.
+            let value = (raw ^ sign).wrapping_sub(sign);
+            to[place.word as usize] |= (value & place.mask) << place.shift;
         }
     }
 }

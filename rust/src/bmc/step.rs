@@ -74,10 +74,10 @@ impl Machine {
         recorder: &mut R,
     ) -> Result<bool, Fault> {
         let code = program.processes[process].instructions[location].code;
-        state.copy_from_slice(parent);
+        copy(parent, state);
         let mut end = execute(program, layout, code, state, inputs, &mut self.small, recorder);
         if end == Err(Fault::Numbers) {
-            state.copy_from_slice(parent);
+            copy(parent, state);
             end = execute(program, layout, code, state, inputs, &mut self.large, recorder);
         }
         let target = match end? {
@@ -104,6 +104,14 @@ impl Machine {
             End::Value(value) => Ok(value),
             _ => Err(Fault::Condition),
         }
+    }
+}
+
+/// Copy a state. It has few words: a call of memcpy would take longer.
+#[inline(always)]
+fn copy(from: &[u64], to: &mut [u64]) {
+    for (a, b) in from.iter().zip(to) {
+        *b = *a;
     }
 }
 
