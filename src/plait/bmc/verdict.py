@@ -8,7 +8,7 @@ from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.execution.tracing import trace
 from plait.bmc.finding import Costs, Finding, steps_text
 from plait.bmc.options import Options
-from plait.bmc.program.definition import LIMITS, Value
+from plait.bmc.program.definition import LIMITS, Program, Value
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
 
@@ -46,7 +46,7 @@ def verdict_of(
     message = f"{bad.name} is violated" if bad else _message(findings, status, beyond)
     return Verdict(
         status=status,
-        statistics=_statistics(findings, costs, options, seconds),
+        statistics=_statistics(interpreter.program, findings, costs, options, seconds),
         properties=results,
         model=target,
         property=bad.name if bad else None,
@@ -77,12 +77,16 @@ def _message(findings: list[Finding], status: Status, beyond: str | None) -> str
     return f"all runs of at most {steps_text(least)} were checked; longer runs may exist"
 
 
-def _statistics(findings: list[Finding], costs: Costs, options: Options, seconds: float) -> Statistics:
+def _statistics(
+    program: Program, findings: list[Finding], costs: Costs, options: Options, seconds: float
+) -> Statistics:
     width = f"{options.width} bits, wrapping around"
     if options.width is None:
         widest = max((b for b in costs.bits if b is not None), default=None)
         fit = f"all fit in {widest} bits" if widest is not None and None not in costs.bits else "of any size"
         width = f"mathematical ({fit})" if costs.bits else "mathematical"
+    if any(variable.bits is not None for variable in program.variables):
+        width = "as their types"
     solved = bool(costs.queries)
     return Statistics(
         states=costs.states,

@@ -17,6 +17,7 @@ from plait.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from plait.bmc.program.definition import Program
+    from plait.kernel.verdict import Verdict
     from plait.report.annotations import SourceLine
 
 
@@ -32,6 +33,14 @@ def bmc(
     order: bool = True,
     width: AtLeastOne = None,
     induction: Flag = False,
+    races: Flag = False,
+    overflow: Flag = False,
+    leaks: Flag = False,
+    shortest: Flag = False,
+    atomic: Flag = False,
+    unwind: AtLeastOne = None,
+    objects: AtLeastOne = None,
+    threads: AtLeastOne = None,
     solver: Literal["z3", "bitwuzla", "cvc5"] = "z3",
     timeout: Seconds = None,
     memory: Size = None,
@@ -40,6 +49,7 @@ def bmc(
     smt2: Path | None = None,
     json: Flag = False,
     trace: Path | None = None,
+    witness: Path | None = None,
     html: Path | None = None,
     sarif: Path | None = None,
     github: Flag = False,
@@ -51,7 +61,8 @@ def bmc(
     Parameters
     ----------
     target
-        A .plait file, a Python file with a program (counter.py or counter.py:program), or a program of the zoo.
+        A C file (program.c, program.i), Python code with threads or tasks (bank.py:main), a .plait file, a Python file
+        with a program (counter.py:program), or a program of the zoo.
     parameters
         Replace a constant of the program, for example -p n=7.
     depth
@@ -62,13 +73,30 @@ def bmc(
         on: check only runs in which every step can influence the property. off: check all runs.
         auto: like on, but the encoding steps uses only the static analysis.
     encoding
-        steps: a copy of the state after each step. clock: reads-from and clocks. explicit: all states, no solver.
+        auto: enumerate all states; if this takes long, solvers join, and the first answer counts. explicit: all states,
+        no solver. steps: a formula with a copy of the state after each step. clock: a formula with reads-from and clocks.
     order
         Fix the order of neighbouring independent steps, by process (only for the encoding steps).
     width
         Integers have this number of bits and wrap around. Default: mathematical integers.
     induction
         Try to prove the property for runs of any length by k-induction.
+    races
+        Look for data races too: two accesses to the same variable, not ordered, at least one of them a write.
+    overflow
+        C: an overflow of a signed number is a violation. By default, numbers wrap around.
+    leaks
+        C: a thread that is neither joined nor detached when main returns is a violation.
+    shortest
+        Show a shortest counterexample, even if a solver found another one. Enumeration always finds a shortest one.
+    atomic
+        Every statement of a .plait file is one step. This is your claim: Plait does not check it.
+    unwind
+        The maximal depth of recursion. Default: 8. If a run exceeds a limit, the verdict is inconclusive.
+    objects
+        The maximal number of objects that one allocation in the source makes. Default: 4.
+    threads
+        The maximal number of threads that one place in the source starts, if their number is not known. Default: 4.
     solver
         The solver. bitwuzla and cvc5 are optional packages.
     timeout
@@ -85,6 +113,8 @@ def bmc(
         Print exactly one JSON object on stdout.
     trace
         Save the counterexample to this file (ITF, JSON). Default: a file in .plait/.
+    witness
+        Write a violation witness in the GraphML format of SV-COMP to this file.
     html
         Write an HTML report to this file.
     sarif
@@ -96,18 +126,31 @@ def bmc(
     quiet
         Print no progress, and only one line of the verdict.
     """
-    for path, option in ((trace, "--trace"), (html, "--html"), (smt2, "--smt2"), (sarif, "--sarif")):
+    for path, option in (
+        (trace, "--trace"),
+        (html, "--html"),
+        (smt2, "--smt2"),
+        (sarif, "--sarif"),
+        (witness, "--witness"),
+    ):
         writable(path, option)
-    from plait.bmc import load
+    from plait.bmc.load import Reading, load
 
     given = split(parameters)
+    usual = Reading()
+    reading = Reading(
+        unwind or usual.unwind, objects or usual.objects, threads or usual.threads, overflow, leaks, atomic
+    )
     clock = Deadline(timeout)
-    program = built(lambda: load(target, given), clock, target, "bmc", json=json, quiet=quiet)
+    program = built(lambda: load(target, given, reading), clock, target, "bmc", json=json, quiet=quiet)
     if isinstance(program, int):
         return program
     constants = {
         name: value if (known := program.constants.get(name)) is None else known for name, value in given.items()
-    }
+    } | reading.changed()
+    if not quiet and not json:
+        for text in program.notes:
+            note(text)
     if slice:
         return _slices(program, list(slice), depth, width, json)
     from plait.bmc.api import check
@@ -125,6 +168,8 @@ def bmc(
             properties=list(properties) or None,
             width=width,
             induction=induction,
+            races=races,
+            shortest=shortest,
             solver=solver,
             timeout=clock.left,
             memory=memory,
@@ -133,6 +178,8 @@ def bmc(
             parameters=constants,
             progress=(lambda _: None) if shown is None else shown.say,
         )
+    if witness is not None:
+        _write_witness(program, verdict, witness)
     return conclude(
         verdict,
         Path(target).stem,
@@ -158,6 +205,23 @@ def _places(program: Program, target: str) -> tuple[dict[str, SourceLine], Sourc
     return known, SourceLine(file, first)
 
 
+def _write_witness(program: Program, verdict: Verdict, file: Path) -> None:
+    from plait.bmc.execution.violation_witness import witness
+
+    if verdict.status != "violated" or verdict.trace is None:
+        note("no witness: nothing is violated")
+        return
+    _write("--witness", file, witness(program, verdict.trace))
+    note(f"witness: {file}")
+
+
+def _write(option: str, file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option}: {file} cannot be written: {error.strerror}", hint="choose another file") from None
+
+
 def _write_formula(
     program: Program,
     file: Path,
@@ -176,10 +240,7 @@ def _write_formula(
             hint="give --depth 20, and --encoding steps or clock",
         )
     text = formula(program, depth, properties[0] if properties else None, encoding, projection, order, width)
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--smt2: {file} cannot be written: {error.strerror}", hint="choose another file") from None
+    _write("--smt2", file, text)
     note(f"formula: {file}")
 
 
