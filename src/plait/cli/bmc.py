@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from plait.cli.annotations import Annotations
-from plait.cli.check import built, conclude
+from plait.cli.conclusion import built, conclude
 from plait.cli.options import AtLeastOne, Count, Flag, Parameters, Quiet, Seconds, Size, split
 from plait.cli.output import emit, emit_json, note, writable
 from plait.kernel.deadline import Deadline
