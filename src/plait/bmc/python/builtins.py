@@ -226,9 +226,14 @@ class Library(Statements):
 
     def container_operator(self, left: Value, operator: ast.operator, right: Value, node: ast.AST) -> Value:
         """`left operator right` of containers."""
-        raise self.refused(
-            node, f"{ast.unparse(node)}: arithmetic of {described(left.type)}s is not supported", "use append"
-        )
+        if not isinstance(operator, ast.Add) or not self.is_container(left.type) or not self.is_container(right.type):
+            what = f"{ast.unparse(node)}: arithmetic of {described(left.type)}s is not supported"
+            raise self.refused(node, what, "use numbers; for lists, use +, append and extend")
+        left, right = self.keep(left), self.keep(right)
+        value = self.made(node, list, [])
+        for part in (left, right):
+            self.container_method(value, "extend", [part], {}, node)
+        return value
 
     # -- context managers ----------------------------------------------------------------------------------------------
 

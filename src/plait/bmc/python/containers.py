@@ -295,6 +295,25 @@ class Containers(ThreadCode):
         self.emit([*actions, *self.put(items, Read(place), content), items.counted(1)], atomic=True)
         return NONE_VALUE
 
+    def _sequence_extend(self, value: Value, items: Items, node: ast.AST, other: Value) -> Value:
+        self.grow(value)
+        if other.type.category == "tuple":
+            for item in self.tuple_items(other):
+                self._sequence_append(value, items, node, item)
+            return NONE_VALUE
+        if not self.is_container(other.type) or issubclass(other.type.site.cls, dict):  # type: ignore[union-attr]
+            raise self.refused(node, f"extend with a {described(other.type)} is not supported", "extend with a list")
+        more = self.items(other)
+        count = self.code.temporary()
+        actions: list[Action] = [Set(count, None, more.count)]
+        for at in range(more.extent):
+            content = self.content(more, Constant(at))
+            if content.type.category != "never":
+                put = (self.room(items), *self.put(items, items.count, content), items.counted(1))
+                actions.append(Branch(operation("<", Constant(at), Read(count)), put, ()))
+        self.emit(actions, atomic=True)
+        return NONE_VALUE
+
     def _removal(self, items: Items, where: Expr, inside: Expr, cls: type, text: str) -> Value:
         """Remove an item, which is the result."""
         place = self.code.temporary()

@@ -216,6 +216,12 @@ class Expressions(Calls):
         return number_of(value, self.heap)
 
     def _binop(self, node: ast.BinOp) -> Value:
+        if isinstance(node.left, ast.List) and isinstance(node.op, ast.Mult):
+            items = [self.keep(self.expr(item)) for item in node.left.elts]
+            times = self.number(self.expr(node.right), node)
+            if not isinstance(times, Constant):
+                raise self.refused(node, "the length of a list must be known", "use a constant")
+            return self.made(node, list, items * times.value)
         left = self.expr(node.left)
         if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.right)):
             left = self.keep(left)

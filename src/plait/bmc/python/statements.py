@@ -115,6 +115,9 @@ class Statements(Expressions):
 
     def augmented(self, value: Value, node: ast.AugAssign) -> Value:
         """The new value of `target operator= value`."""
+        if isinstance(node.op, ast.Add) and self.is_container(value.type):
+            self.container_method(value, "extend", [self.expr(node.value)], {}, node)
+            return value
         return self.binary(value, node.op, self.expr(node.value), node)
 
     def _delete_statement(self, node: ast.Delete) -> None:
