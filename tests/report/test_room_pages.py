@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from plait.bmc import check, load
+from plait.bmc.program.definition import Program
 from plait.epa.comparison import Comparison, Deviation, Line, Link, Spot
 from plait.epa.output.html import comparison_html
 from plait.kernel.trace import Event, Lane, Mark, Snapshot, Trace
@@ -19,6 +20,8 @@ from plait.kernel.verdict import Statistics, Verdict
 from plait.report.html import report, trace_page
 from plait.report.space_time.text import draw
 from plait.report.viewer import POLICY
+from plait.report.wording import access_lines
+from tests.bmc.threads import counter, embrace, guess, traced
 from tests.report import samples
 from tests.support.browser import PHONE, tab, violations
 
@@ -67,6 +70,36 @@ def test_bmc_shows_the_accesses_to_shared_memory(
         page.keyboard.press("?")
         assert "message" not in page.locator("body").inner_text().lower(), "a program with shared memory has none"
         assert "message:" not in (page.locator("input[type=search]").get_attribute("title") or "")
+
+
+@LOOKS
+@pytest.mark.parametrize(("make", "name"), [(counter, "assertions"), (embrace, "deadlock"), (guess, "assertions")])
+def test_bmc_shows_places_and_values(
+    browser: Browser, tmp_path: Path, make: Callable[[], Program], name: str, look: dict[str, object]
+) -> None:
+    trace = traced(make(), name)
+    with shown(browser, tmp_path, trace_page(trace), **look) as page:
+        page.emulate_media(media="print")  # then all rows are drawn
+        for step, event in enumerate(trace.events, 1):
+            values = page.locator(f'.drawn .access[data-step="{step}"] text.value')
+            assert values.all_text_contents() == access_lines(trace, event, "shared")
+            item = page.locator(f'.steplist li[data-step="{step}"]').inner_text()
+            assert event.label in item
+            assert not event.place or f"{event.place.file.rpartition('/')[2]}:{event.place.line}" in item
+        # No text of the drawing covers another one.
+        boxes = page.eval_on_selector_all(
+            ".drawn .access text, .drawn .event text",
+            "all => all.map(t => [t.getBBox().x, t.getBBox().y, t.getBBox().width, t.getBBox().height])",
+        )
+        for i, (x, y, wide, high) in enumerate(boxes):
+            for x2, y2, wide2, high2 in boxes[i + 1 :]:
+                apart = x + wide <= x2 or x2 + wide2 <= x or y + high <= y2 + 3 or y2 + high2 <= y + 3
+                assert apart, "lines of a label may touch, with the room for letters below the line"
+        page.emulate_media(media="screen")
+        assert violations(page) == []
+        page.keyboard.press("?")
+        said = page.locator("body").inner_text().lower()
+        assert not re.findall("message|inbox|handler|pending|lost|sends", said)
 
 
 def test_bmc_in_a_terminal_has_no_messages(philosophers: Verdict) -> None:

@@ -152,9 +152,10 @@ def explanation(interpreter: Interpreter, property_: Property, run: Sequence[Ste
         lines += _race(interpreter, state)
     elif program.flag(property_.name) is not None and failed:
         code = program.processes[failed[-1].process]
-        said = f"{code.name} {_where(program, code, code.instructions[failed[-1].location])}"
-        reason = failed[-1].failure or ""
-        lines.append(said if reason == "the assertion fails" else f"{said}: {reason}")
+        step = code.instructions[failed[-1].location]
+        said, reason = f"{code.name} {_where(program, code, step)}", failed[-1].failure
+        # The statement of an assertion says it all.
+        lines.append(said if property_.name == ASSERTIONS and step.label else f"{said}: {reason}")
     if omitted:
         steps = "1 step" if omitted == 1 else f"{omitted} steps"
         lines.append(f"{steps} that cannot influence this {'is' if omitted == 1 else 'are'} left out.")
