@@ -21,3 +21,7 @@ class MissingError(Exception):
 
 class FailedError(Exception):
     """A command failed; the message has the end of its output."""
+
+
+class StoppedError(FailedError):
+    """A command was stopped after its timeout."""

@@ -33,6 +33,10 @@ class Options:
     """The folder of the example programs, which are not part of the package."""
     tla2tools: Path | None = None
     """The jar of the TLA+ tools."""
+    peer: str | None = None
+    """Compare with this checker instead: cbmc."""
+    files: Path | None = None
+    """The folder of C programs for the comparison; by default, programs that ship with Plait."""
     tell: Callable[[str], None] = _silent
     """Called before each measurement, with a text that names it."""
 

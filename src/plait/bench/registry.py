@@ -35,7 +35,15 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dbss": _papers("dbss", "DBSS, Table I: states with each reduction", "workers", "quorum", "plot"),
     "quorum": _papers("quorum", "MP-Basset: quorum transitions and their splits", "workers", "plot"),
     "rounds": _papers("rounds", "Sequentialization, Table 1: bugs found by rounds", "workers", "plot"),
-    "bmc": _papers("bmc", "Saissi 2019, Tables 6 and 7: projections in BMC", "timeout", "plot", extra="bmc"),
+    "bmc": _papers(
+        "bmc",
+        "Saissi 2019, Tables 6 and 7: projections in BMC; or CBMC",
+        "timeout",
+        "peer",
+        "files",
+        "plot",
+        extra="bmc",
+    ),
     "epa": _papers(
         "epa", "Saissi 2019, Tables 8 and 10: error propagation analysis", "repeats", "examples", extra="epa"
     ),

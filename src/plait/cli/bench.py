@@ -34,6 +34,8 @@ def bench(
     ] = (),
     examples: Path | None = None,
     tla2tools: Annotated[Path | None, Parameter(name="--tla2tools")] = None,
+    peer: Literal["cbmc"] | None = None,
+    files: Path | None = None,
     json: Flag = False,
     markdown: Flag = False,
     plot: Path | None = None,
@@ -62,6 +64,10 @@ def bench(
         The folder of Plait's examples; by default ./examples (gyro, epa).
     tla2tools
         The jar of the TLA+ tools; by default, Maven fetches one (peers).
+    peer
+        Compare with this checker, which must be on PATH: cbmc, on the same C programs (bmc).
+    files
+        The folder of C programs for --peer; by default, programs that come with Plait (bmc).
     json
         Print exactly one JSON object on stdout.
     markdown
@@ -79,6 +85,8 @@ def bench(
         "figure": figure or None,
         "examples": examples,
         "tla2tools": tla2tools,
+        "peer": peer,
+        "files": files,
         "plot": plot,
     }
     given = {name: value for name, value in given.items() if value is not None}
@@ -126,6 +134,8 @@ def _validate(chosen: list[str], given: dict[str, Any], *, json: bool, markdown:
             raise UsageError(
                 f"plait bench {' '.join(chosen)} does not take --{option}", hint=f"it works with {', '.join(takers)}"
             )
+    if "files" in given and "peer" not in given:
+        raise UsageError("--files needs --peer", hint="add --peer cbmc")
     jar, plot = given.get("tla2tools"), given.get("plot")
     if isinstance(jar, Path) and not jar.is_file():
         raise UsageError(f"--tla2tools: there is no file {jar}", hint="give the jar of the TLA+ tools")

@@ -111,6 +111,10 @@ class Timing(NamedTuple):
 
 def measure(options: Options) -> Table:
     """Run every setting with every encoding. Each run is stopped after `options.timeout` seconds."""
+    if options.peer is not None:
+        from plait.bench.peers.cbmc import measure as side_by_side
+
+        return side_by_side(options)
     table = Table(
         "bmc",
         "Bounded model checking with projections (Saissi 2019, Tables 6 and 7, Figure 14)",

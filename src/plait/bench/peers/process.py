@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from plait.bench.errors import FailedError
+from plait.bench.errors import FailedError, StoppedError
 
 
 class Measured(NamedTuple):
@@ -74,7 +74,7 @@ def _call(
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         _end(process)
-        raise FailedError(f"stopped after {timeout:g} s") from None
+        raise StoppedError(f"stopped after {timeout:g} s") from None
     except BaseException:
         _end(process)
         raise
