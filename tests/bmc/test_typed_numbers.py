@@ -20,6 +20,7 @@ from plait.bmc.encoding.steps import StepsEncoding
 from plait.bmc.encoding.z3_solver import Answer, solve
 from plait.bmc.program.arithmetic import ARITHMETIC, calculate, wrapped
 from plait.bmc.program.definition import (
+    Choice,
     Constant,
     Domain,
     Expr,
@@ -151,6 +152,14 @@ def test_an_input_of_32_bits_has_every_value(domain: Domain, signed: bool, encod
     x = Variable("x", "int", None, (1,), bits=32, signed=signed)
     program = program_of([x], Input(0), domain, condition=Operation("<=", Read(x), Constant(domain.high)))
     assert check(program, encoding=encoding).status == "holds"
+
+
+def test_an_input_that_is_never_used_does_not_disable_a_step() -> None:
+    """x is 1, so the other side of the choice is never evaluated; its input needs more bits than all other numbers."""
+    x = Variable("x", "int", None, (1,), bits=8)
+    value = Choice(Operation("!=", Read(x), Constant(0)), Constant(2), Wrap(Input(0), 8, True))
+    program = program_of([x], value, Domain("int", (1 << 31) - 1, 1 << 31))
+    compare_program(program, [Read(x)], WAYS, "one step", deepest=1)
 
 
 def endless(value: Expr, variable: Variable, condition: Expr, *, exclusive: bool = False) -> Program:

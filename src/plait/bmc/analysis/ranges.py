@@ -170,6 +170,10 @@ class _Analysis:
 
     def _step(self, step: Instruction, environment: Environment) -> None:
         self.step = step
+        for domain in step.inputs:
+            # An encoding constrains every input, even if the step does not evaluate it.
+            if domain.low is not None and domain.high is not None:
+                self._fit((domain.low, domain.high))
         self._actions(step.body, environment)
 
     def _actions(self, actions: Sequence[Action], environment: Environment) -> list[Environment]:
