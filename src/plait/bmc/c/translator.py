@@ -256,6 +256,7 @@ class Translator(Expressions):
 
     def _preset(self, found: Object, given: list[Initial]) -> None:
         """Set the initial values of an object in the initial state."""
+        pointers: list[tuple[Located, Val]] = []
         for path, e in given:
             at = self._part(found, path)
             assert isinstance(at, Located)
@@ -269,7 +270,9 @@ class Translator(Expressions):
                 raise self.refusal("an initialiser that is not a constant", e.place)
             _put(found, at.path, at.index, value.constant)
             if value.origins:
-                self.flow(self.variable(at), value)
+                pointers.append((at, value))
+        for at, value in pointers:
+            self.flow(self.variable(at), value)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

@@ -245,7 +245,9 @@ class CodeBuilder:
         known = self.free.setdefault(key, [])
         initial: Value = False if kind == "bool" else 0
         variable = (
-            known.pop() if known else self.local("t", kind, initial=initial, bits=bits, signed=signed, temporary=True)
+            known.pop()
+            if known
+            else self.local("temporary", kind, initial=initial, bits=bits, signed=signed, temporary=True)
         )
         self.taken.append((key, variable))
         return variable
