@@ -27,7 +27,7 @@ from plait.report.space_time.svg import space_time
 from plait.report.space_time.text import draw
 from plait.report.text import trace_text
 from plait.report.wording import access_lines
-from tests.bmc.threads import counter, embrace, guess, looping_section, property_of, shortest, traced
+from tests.support.threaded_programs import counter, embrace, guess, looping_section, property_of, shortest, traced
 
 CASES = [
     (counter, "assertions"),

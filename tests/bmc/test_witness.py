@@ -18,7 +18,7 @@ from plait.bmc.execution.violation_witness import witness
 from plait.bmc.load import parse_program
 from plait.bmc.program.definition import RACES, Program
 from plait.kernel.errors import UsageError
-from tests.bmc.threads import counter, embrace, guess, looping_section, property_of, shortest, traced
+from tests.support.threaded_programs import counter, embrace, guess, looping_section, property_of, shortest, traced
 
 SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 REQUIRED = {

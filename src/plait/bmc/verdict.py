@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from plait.bmc.execution.explanation import statement
 from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.execution.tracing import trace
 from plait.bmc.finding import Costs, Finding, steps_text
 from plait.bmc.options import Options
-from plait.bmc.program.definition import LIMITS, Program, Value
+from plait.bmc.program.definition import LIMITS, Program, Property, Value
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
 
 
@@ -43,7 +44,8 @@ def verdict_of(
     bound = next((b for b in bounds if not b.startswith("depth")), bounds[0] if bounds else None)
     status = "violated" if bad else "inconclusive" if any(r.status != "holds" for r in results) else "holds"
     first = bad or next((r for r in results if r.trace is not None), None)
-    message = f"{bad.name} is violated" if bad else _message(findings, status, beyond)
+    violated = next((f.property for f in findings if bad is not None and f.property.name == bad.name), None)
+    message = _message(findings, status, beyond) if violated is None else _sentence(interpreter.program, violated)
     return Verdict(
         status=status,
         statistics=_statistics(interpreter.program, findings, costs, options, seconds),
@@ -54,6 +56,13 @@ def verdict_of(
         bound=None if status == "holds" else bound,
         trace=first.trace if first else None,
     )
+
+
+def _sentence(program: Program, violated: Property) -> str:
+    """What is violated, in words. A `reachable` property is violated if no run reaches it."""
+    if violated.kind == "reachable":
+        return f"{violated.name} is violated: no run reaches it"
+    return statement(program, violated).removesuffix(".")
 
 
 def _beyond(limit: Finding | None) -> str | None:

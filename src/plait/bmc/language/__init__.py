@@ -1,6 +1,5 @@
-"""The language of programs with shared variables: from text or Python functions to a `Program`.
+"""The small language: programs with shared variables as text, or as Python functions.
 
-In: a `.plait` file or Python source. Out: a `Program` of sequential processes whose instructions are atomic. Open
-`program.py` first. Both front ends (`parser.py`, `python.py`) make the tree of `syntax.py`. `compiler.py` checks it and
-translates it.
+In: text (`parser.py`) or functions marked `@thread` (`python.py`). Both make the tree of `syntax.py`. Out: a `Program`,
+by `compiler.py`. Open that first. `accesses.py` divides statements into steps of one shared access.
 """
