@@ -67,11 +67,14 @@ class SolverSearch:
         self.costs = Costs()
 
     def begins(self) -> bool:
-        """Whether an initial state exists. After a timeout, the answer is yes."""
+        """Whether an initial state exists. If this is not known, the answer is yes."""
         if not self.program.initial:
             return True
         known, bits = self._numbers(0)
-        start = StepsEncoding(self.program, 0, known, bits)
+        try:
+            start = StepsEncoding(self.program, 0, known, bits)
+        except TooLargeError:
+            return True
         return self._decide(start.f, []).outcome != "unsat"
 
     def decide(self, property_: Property) -> Finding:
@@ -187,12 +190,12 @@ class SolverSearch:
         start = time.process_time()
         try:
             encoding = self.encode(case, depth)
+            goal = encoding.evaluate(case)
         except TooLargeError as error:
             other = "a smaller depth" if "steps" in self.costs.encodings else "the encoding steps"
             return Answer("unknown", {}, 0.0, str(error) or f"a formula that is too large (try {other})"), None
         finally:
             self.costs.build += time.process_time() - start
-        goal = encoding.evaluate(case)
         if goal is False:
             return Answer("unsat", {}, 0.0), None  # known without a solver
         answer = self._decide(encoding.f, [goal])
