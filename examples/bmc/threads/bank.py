@@ -38,7 +38,8 @@ def run(action):
         thread.start()
     for thread in threads:
         thread.join()
-    assert alice.balance == 8 and bob.balance == 12
+    assert alice.balance == 8
+    assert bob.balance == 12
 
 
 def main():

@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
             total += compare(seed, Path(folder), tasks=seed % 2 == 1)
-    print(f"{count} programs, {time.monotonic() - start:.0f} s: {dict(total)}")
+    sys.stdout.write(f"{count} programs, {time.monotonic() - start:.0f} s: {dict(total)}\n")
 
 
 if __name__ == "__main__":

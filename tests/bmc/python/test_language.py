@@ -20,6 +20,67 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {
+    "kwargs of a thread": Case(
+        """
+        seen = []
+        def work(a, b):
+            seen.append(a - b)
+        def main():
+            t = Thread(target=work, args=(5,), kwargs={"b": 2})
+            t.start()
+            t.join()
+            assert seen == [3]
+        """,
+        "args=(5,)",
+        "args=(6,)",
+    ),
+    "old style of thread class": Case(
+        """
+        class Worker(Thread):
+            def __init__(self, results):
+                Thread.__init__(self, name="worker")
+                self.results = results
+            def run(self):
+                self.results.append(1)
+        def main():
+            results = []
+            w = Worker(results)
+            w.start()
+            w.join()
+            assert results == [1]
+        """,
+        "w.join()",
+        "pass",
+    ),
+    "arithmetic of lists": Case(
+        """
+        def main():
+            a = [1] * 2 + [2]
+            a += [3]
+            a.extend((4, 5))
+            assert a == [1, 1, 2, 3, 4, 5]
+        """,
+        "(4, 5)",
+        "(4, 6)",
+    ),
+    "attribute that is set late": Case(
+        """
+        class Box:
+            def __init__(self):
+                self.filled = threading.Event()
+        box = Box()
+        def fill():
+            box.item = 3
+            box.filled.set()
+        def use():
+            box.filled.wait()
+            assert box.item == 3
+        def main():
+            run(fill, use)
+        """,
+        "box.filled.wait()",
+        "pass",
+    ),
     "closure": Case(
         """
         def main():

@@ -114,6 +114,9 @@ class Calls(Objects):
         if isinstance(target, Closure):
             return self.inline(target.function, found, named, node, outer=target.frame, owner=target.frame.owner)
         if isinstance(target, Bound):
+            if self.is_library_class(target.owner) and found:
+                name = target.function.__name__
+                return self.library_base_call(target.owner, found[0], name, found[1:], named, node)
             receivers = [] if target.receiver is None else [target.receiver]
             return self.call_function(target.function, [*receivers, *found], named, node, target.owner)
         if isinstance(target, types.FunctionType):

@@ -76,6 +76,8 @@ class ThreadCode:
         """The loops around, that are not unrolled: what they make, they may make several times."""
         self.depth: list[ast.AST] = []
         """The functions that are inlined around."""
+        self.building: list[Site] = []
+        """The sites of the objects whose `__init__` runs."""
         self.task = False
         """Whether it is a task of asyncio."""
         self.queueing = False
@@ -142,7 +144,8 @@ class ThreadCode:
     def at(self, node: ast.AST) -> None:
         """The place of the following operations."""
         self.node = node
-        self.code.at(self.frame.function.place(node))
+        place = self.frame.function.place(node)
+        self.code.at(place._replace(file="") if place.file == self.of.builder.source.name else place)
 
     # -- variables -----------------------------------------------------------------------------------------------------
 

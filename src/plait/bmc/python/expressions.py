@@ -395,6 +395,9 @@ class Expressions(Calls):
                     return x if y.value else negate(x)
                 return operation("==", x, y)
             return operation("==", number_of(left, heap), number_of(right, heap))
+        for t in (a, b):
+            if t.static is not None and isinstance(t.static.value, ast.AST | float):
+                raise self.refused(node, "formatted texts and floats cannot be compared", "compare integers")
         if a.category != b.category:
             return Constant(False)
         if a.category == "str":
@@ -414,10 +417,6 @@ class Expressions(Calls):
         if a.category == "static":
             assert a.static is not None
             assert b.static is not None
-            if isinstance(a.static.value, ast.AST | float) or isinstance(b.static.value, ast.AST | float):
-                raise self.refused(
-                    node, "formatted texts and floats cannot be compared", "compare integers or constant texts"
-                )
             return Constant(a.static == b.static)
         raise self.refused(node, f"a {described(a)} cannot be compared", "compare numbers, texts or objects")
 

@@ -52,6 +52,8 @@ class Heap:
         self.functions: dict[Hashable, Any] = {}
         self.unrolled: set[Hashable] = set()
         """Loops that make objects."""
+        self.constructed: set[tuple[Site, str]] = set()
+        """The attributes that objects of a site get when they are made."""
         self.settled = False
         """Whether the last pass found nothing new: then, what has no type yet is an error."""
 
@@ -140,6 +142,21 @@ class Heap:
             self.types[key] = after
             self.changed = True
         return after
+
+    def construct(self, site: Site, name: str) -> None:
+        """An object of a site gets this attribute when it is made."""
+        if (site, name) not in self.constructed:
+            self.constructed.add((site, name))
+            self.changed = True
+
+    def unsure(self, site: Site, name: str) -> bool:
+        """Whether an object of the pool may not have this attribute yet."""
+        return any(not self._has(member, name) for member in self.pool(site))
+
+    def _has(self, member: Site, name: str) -> bool:
+        if hasattr(member.cls, name) or (member, name) in self.constructed:
+            return True
+        return member.origin is not None and name in vars(member.origin)
 
     # -- texts ---------------------------------------------------------------------------------------------------------
 

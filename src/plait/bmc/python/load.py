@@ -49,7 +49,22 @@ def load_python(
     target = getattr(module, function, None)
     if not isinstance(target, types.FunctionType):
         raise UsageError(f"{path} has no function {function}", hint="give the name of a function of the module")
-    return translate(target, dict(arguments or {}), Options(unwind, objects, threads))
+    given = {name: _converted(value) for name, value in (arguments or {}).items()}
+    try:
+        return translate(target, given, Options(unwind, objects, threads))
+    except RecursionError:
+        raise UsageError(
+            f"{path}: the calls of {function} are nested too deeply", hint="set a smaller unwind, or use a loop"
+        ) from None
+
+
+def _converted(value: int | bool | str) -> int | bool | str:
+    """The value of an argument of the command line."""
+    if not isinstance(value, str):
+        return value
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return int(value) if value.removeprefix("-").isdecimal() else value
 
 
 def translate(target: types.FunctionType, arguments: dict[str, Any], options: Options) -> Program:

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from plait.bmc.program.builder import Label
-from plait.bmc.program.definition import Constant, Expr
+from plait.bmc.program.definition import ASSERTIONS, Constant, Expr, Read
 from plait.bmc.python.functions import UNKNOWN
 from plait.bmc.python.heap import Site
 from plait.bmc.python.threads import Threads
-from plait.bmc.python.translation import CONTAINERS
+from plait.bmc.python.translation import CONTAINERS, IS_SET
 from plait.bmc.python.values import (
+    BOOL,
     NO_VALUE,
     Type,
     Value,
@@ -64,17 +65,23 @@ class Objects(Threads):
         is_thread = issubclass(cls, threading.Thread)
         most = self.of.options.threads if is_thread else None
         site, value, _ = self.allocate(node, cls, cls.__name__.lower(), most=most)
-        del site
+        self.building.append(site)
+        self._initialize_object(cls, value, found, named, node)
+        self.building.pop()
+        return value
+
+    def _initialize_object(
+        self, cls: type, value: Value, found: list[Value], named: dict[str, Value], node: ast.Call
+    ) -> None:
         init = members(cls, "__init__")
         generated = isinstance(init, types.FunctionType) and init.__code__.co_filename.startswith("<")
         if dataclasses.is_dataclass(cls) and generated:
             self._fill(cls, value, found, named, node)
-            return value
+            return
         if isinstance(init, types.FunctionType):
             self.dispatched(value, "__init__", found, named, node)
         elif found or named:
             raise self.refused(node, f"{cls.__name__} takes no arguments", "define __init__")
-        return value
 
     def _fill(self, cls: Any, value: Value, found: list[Value], named: dict[str, Value], node: ast.AST) -> None:
         fields = [f for f in dataclasses.fields(cls) if f.init]
@@ -91,6 +98,8 @@ class Objects(Threads):
                 content = self.call(known(field.default_factory), made)
             else:
                 raise self.refused(node, f"{cls.__name__} needs the argument {field.name}", "correct the call")
+            assert value.type.site is not None
+            self.heap.construct(self.building[-1], field.name)
             self.set_attribute(value, field.name, content, node)
         if hasattr(cls, "__post_init__"):
             self.dispatched(value, "__post_init__", [], {}, node)
@@ -107,7 +116,7 @@ class Objects(Threads):
         key = self.heap.field(site, name)
         if self.heap.type(key).category != "never" and not any(isinstance(f, property) for f in found.values()):
             self._class_defaults(site, name)
-            return self.read(self.heap.type(key), self.field_cells(site, name, reference))
+            return self._read_field(site, name, reference)
         first = next(iter(found.values()))
         if isinstance(first, types.FunctionType | classmethod | staticmethod):
             receiver = dataclasses.replace(value.type, optional=False)
@@ -119,6 +128,24 @@ class Objects(Threads):
         if len(found) == 1 or (len({id(f) for f in found.values()}) == 1 and not isinstance(first, property)):
             return self._of_class(value, next(iter(found)), name, node)
         return self._of_some_class(value, reference, name, node)
+
+    def _read_field(self, site: Site, name: str, reference: Expr) -> Value:
+        t = self.heap.type(self.heap.field(site, name))
+        cells = self.field_cells(site, name, reference)
+        if not self.heap.unsure(site, name):
+            return self.read(t, cells)
+        there = Read(*self.cell(site, name + IS_SET, reference, BOOL))
+        result, copy = self.copied(Value(t, tuple(Read(v, i) for v, i in cells)))
+        text = f"AttributeError: the object has no attribute {name} yet"
+        self.guarded(there, AttributeError, ASSERTIONS, text, copy, atomic=False)
+        return result
+
+    def _is_new(self, node: ast.AST, site: Site) -> bool:
+        """Whether an attribute of the object that is being made is assigned."""
+        if not self.building or self.building[-1] not in self.heap.pool(site) or not isinstance(node, ast.Attribute):
+            return False
+        names = [x.arg for x in self.frame.function.node.args.args]
+        return isinstance(node.value, ast.Name) and node.value.id == names[0] if names else False
 
     def _of_class(self, value: Value, cls: type, name: str, node: ast.AST) -> Value:
         """A property or an attribute of a class that an object has."""
@@ -171,7 +198,13 @@ class Objects(Threads):
         self._class_defaults(t.site, name)
         to = self.joined(self.heap.field(t.site, name), content.type, name)
         cells = self.field_cells(t.site, name, reference)
-        self.write(cells, converted(content, to, self.heap), content.type, to)
+        parts = converted(content, to, self.heap)
+        if self._is_new(node, t.site):
+            self.heap.construct(self.building[-1], name)
+        if self.heap.unsure(t.site, name):
+            cells = [*cells, self.cell(t.site, name + IS_SET, reference, BOOL)]
+            parts = (*parts, Constant(True))
+        self.write(cells, parts, content.type, to)
 
     def _set_static(self, owner: Any, name: str, content: Value, node: ast.AST) -> None:
         if isinstance(owner, types.ModuleType) and not self.is_library(owner):

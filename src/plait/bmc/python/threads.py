@@ -138,7 +138,16 @@ class Threads(Locks):
         except TypeError:
             return None
         if target is threading.Thread:
-            found, named = self.arguments(node)
+            given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
+            kept = node
+            if isinstance(given, ast.Dict) and all(isinstance(k, ast.Constant) for k in given.keys):
+                kept = ast.copy_location(ast.Call(node.func, node.args, []), node)
+                kept.keywords = [k for k in node.keywords if k.arg != "kwargs"]
+            else:
+                given = None
+            found, named = self.arguments(kept)
+            extra = {} if given is None else self._named_arguments(given)
+            named |= {f"kwargs {name}": value for name, value in extra.items()}
             if any(v.type.category == "never" for v in (*found, *named.values())):
                 return NO_VALUE
             _, value, _ = self.allocate(node, threading.Thread, "thread", most=self.of.options.threads)
@@ -156,6 +165,10 @@ class Threads(Locks):
             return self.make_lock(target, found, named, node)
         return None
 
+    def _named_arguments(self, node: ast.Dict) -> dict[str, Value]:
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(k.value): self.expr(v) for k, v in pairs if isinstance(k, ast.Constant)}
+
     # -- making threads ------------------------------------------------------------------------------------------------
 
     def _initialize(self, value: Value, found: list[Value], named: dict[str, Value], node: ast.AST) -> Value:
@@ -166,7 +179,9 @@ class Threads(Locks):
         target = values.get("target", NONE_VALUE)
         arguments = values.get("args", Value(converted_empty()))
         if "kwargs" in values:
-            raise self.refused(node, "kwargs of a thread is not supported", "use args")
+            raise self.refused(
+                node, "kwargs of a thread is not supported here", "write kwargs={…} in the call of Thread"
+            )
         if arguments.type.category == "ref":
             raise self.refused(node, "the arguments of a thread must be a tuple", "write args=(…,)")
         reference = scalar(value, self.heap)
@@ -182,7 +197,10 @@ class Threads(Locks):
         ]
         for plan in plans:
             plan.frame, plan.node = self.frame, node
-        items = self.tuple_items(arguments)
+        extra = {n.removeprefix("kwargs "): v for n, v in named.items() if n.startswith("kwargs ")}
+        items = [*self.tuple_items(arguments), *extra.values()]
+        for plan in plans:
+            plan.names = list(extra)
         receiver = target if target.type.category == "method" else None
         if member.capacity == 1:
             self._give(plans[0], items, receiver)
@@ -323,7 +341,9 @@ class Threads(Locks):
             receiver = self.of.reference(plan.site, Constant(plan.copy))
             self.dispatched(receiver, "run", [], {}, node)
         else:
-            self.call_value(arguments[0], arguments[1:], {}, node)
+            first = len(arguments) - len(plan.names)
+            named = dict(zip(plan.names, arguments[first:], strict=True))
+            self.call_value(arguments[0], arguments[1:first], named, node)
         self.code.end()
 
     def received(self, plan: ThreadPlan, values: list[Value]) -> list[Value]:

@@ -37,6 +37,8 @@ from plait.bmc.python.values import (
 
 LOCK, RLOCK = type(threading.Lock()), type(threading.RLock())
 SEQUENCES: tuple[type, ...] = (list, collections.deque, queue.Queue, queue.SimpleQueue, queue.LifoQueue)
+IS_SET = " is set"
+"""The end of the name of the field that says whether an attribute has a value."""
 CONTAINERS: tuple[type, ...] = (*SEQUENCES, dict, set)
 
 
@@ -133,6 +135,9 @@ class Translation:
     def _initial(self, member: Site, name: str, extent: int) -> list[Value]:
         """The initial values of a field of all objects of a site."""
         count = (extent or 1) * member.capacity
+        if name.endswith(IS_SET):
+            real = name.removesuffix(IS_SET)
+            return [truth(hasattr(member.cls if member.origin is None else member.origin, real))] * count
         if member.origin is None:
             default = getattr(member.cls, name, NEVER) if kind_of(member.cls) is None else NEVER
             plain = isinstance(default, int | str | enum.Enum | tuple) or default is None
@@ -229,6 +234,10 @@ def _is_object(value: Any) -> bool:
         return False
     if isinstance(value, float | bytes | BaseException):
         return False
+    if isinstance(value, CONTAINERS):
+        # Others have their own ideas of items: a defaultdict, a queue with priorities, a deque that drops items.
+        hidden = isinstance(value, queue.SimpleQueue) and not value.empty()
+        return type(value) in CONTAINERS and getattr(value, "maxlen", None) is None and not hidden
     return isinstance(value, (LOCK, RLOCK, *CONTAINERS)) or hasattr(value, "__dict__")
 
 

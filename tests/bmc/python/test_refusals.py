@@ -1,0 +1,59 @@
+"""What is not supported is refused with the construct, the file and the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plait.kernel.errors import PlaitError
+from tests.bmc.python.programs import HEADER, load_text
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "x = [1, 2][0:1]": ("slice", "x = [1, 2][0:1]"),
+    "x = 1 / 2": ("integers", "x = 1 / 2"),
+    "x = 1.5 + 1": ("integers", "x = 1.5 + 1"),
+    "x = 1\n    x = [2]": ("x is a number elsewhere, and a list object here", "x = [2]"),
+    "x = open('file')": ("io.open", "x = open('file')"),
+    "x = time.time()": ("time.time", "x = time.time()"),
+    "match 1:\n        case 1:\n            pass": ("match", "match 1:"),
+    "x = sorted([2, 1])": ("sorted", "x = sorted([2, 1])"),
+    "x = 'a' + 'b'": ("arithmetic with a text", "x = 'a' + 'b'"),
+    "x = threading.local()": ("local", "x = threading.local()"),
+    "x = threading.Timer(1, main)": ("Timer", "x = threading.Timer(1, main)"),
+    "x = {}\n    x |= {}": ("arithmetic", "x |= {}"),
+    "x = [y for y in 'abc']": ("for over a text", "x = [y for y in 'abc']"),
+    "x = f'{1}' == '1'": ("cannot be compared", "x = f'{1}' == '1'"),
+    "x = (yield 1)": ("generator", "def main():"),
+    "x = missing": ("no variable missing", "x = missing"),
+    "x = threading.Lock().missing": ("missing", "x = threading.Lock().missing"),
+    "x = asyncio.wait([])": ("asyncio.wait", "x = asyncio.wait([])"),
+    "x = range(3)": ("range", "x = range(3)"),
+    "del threading.x": ("del threading.x", "del threading.x"),
+    "x = (1, 2)[random.randint(0, 1)]": ("index of a tuple", "x = (1, 2)[random.randint(0, 1)]"),
+    "x = collections.defaultdict(int)": ("defaultdict", "x = collections.defaultdict(int)"),
+    "x = queue.PriorityQueue()": ("PriorityQueue", "x = queue.PriorityQueue()"),
+}
+"""A statement, a part of the error, and the line that it names."""
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_refused(statement: str, tmp_path: Path) -> None:
+    text = f"def main():\n    {statement}\n"
+    part, line = REFUSED[statement]
+    with pytest.raises(PlaitError) as caught:
+        load_text(tmp_path, text)
+    number = (HEADER + text).splitlines().index(next(x for x in text.splitlines() if line in x)) + 1
+    assert part in str(caught.value)
+    assert f"program.py, line {number}" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_no_such_function(tmp_path: Path) -> None:
+    with pytest.raises(PlaitError, match="no function other"):
+        load_text(tmp_path, "def main():\n    pass\n", "other")
+
+
+def test_the_module_cannot_be_imported(tmp_path: Path) -> None:
+    with pytest.raises(PlaitError, match="ZeroDivisionError"):
+        load_text(tmp_path, "x = 1 // 0\ndef main():\n    pass\n")
