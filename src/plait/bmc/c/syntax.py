@@ -36,7 +36,7 @@ from plait.bmc.c.tree import (
     Text,
     Unary,
 )
-from plait.bmc.c.types import Array, Function, Integer, Pointer, Struct, Synchronization, common, promoted
+from plait.bmc.c.types import Array, CType, Function, Integer, Pointer, Struct, Synchronization, common, promoted
 
 if TYPE_CHECKING:
     from plait.bmc.c.unit import Unit
@@ -180,13 +180,13 @@ def expression(unit: Unit, cursor: Any) -> Expression:
             return _unexposed(unit, cursor, parts)
         case "CSTYLE_CAST_EXPR":
             operand = expression(unit, parts[-1])
-            return Cast(operand, unit.type(cursor.type, cursor), place)
+            return Cast(operand, _type(unit, cursor), place)
         case "UNARY_OPERATOR":
             return _unary(unit, cursor, parts[0])
         case "BINARY_OPERATOR":
             operator = binding.binary(cursor)
             left, right = expression(unit, parts[0]), expression(unit, parts[1])
-            t = unit.type(cursor.type, cursor)
+            t = _type(unit, cursor)
             return Assign("", left, right, t, place) if operator == "=" else Binary(operator, left, right, t, place)
         case "COMPOUND_ASSIGNMENT_OPERATOR":
             operator = binding.binary(cursor).rstrip("=")
@@ -194,10 +194,10 @@ def expression(unit: Unit, cursor: Any) -> Expression:
             calculation = None
             if isinstance(left.type, Integer) and isinstance(right.type, Integer):
                 calculation = promoted(left.type) if operator in ("<<", ">>") else common(left.type, right.type)
-            return Assign(operator, left, right, unit.type(cursor.type, cursor), place, calculation)
+            return Assign(operator, left, right, _type(unit, cursor), place, calculation)
         case "CONDITIONAL_OPERATOR":
             condition, then, otherwise = (expression(unit, c) for c in parts)
-            return Conditional(condition, then, otherwise, unit.type(cursor.type, cursor), place)
+            return Conditional(condition, then, otherwise, _type(unit, cursor), place)
         case "CALL_EXPR":
             function, *arguments = parts
             return Call(
@@ -227,6 +227,14 @@ def expression(unit: Unit, cursor: Any) -> Expression:
         case "GENERIC_SELECTION_EXPR":
             unit.refuse(cursor, "_Generic")
     return unit.refuse(cursor, _NAMES.get(kind, f"the expression {kind.lower().replace('_', ' ')}"))
+
+
+def _type(unit: Unit, cursor: Any) -> CType:
+    """The type of a value. libclang gives a parameter that is declared as an array that type: it is a pointer."""
+    canonical = cursor.type.get_canonical()
+    if canonical.kind.name.endswith("ARRAY") and canonical.kind.name != "VARIABLEARRAY":
+        return Pointer(unit.type(canonical.element_type, cursor))
+    return unit.type(cursor.type, cursor)
 
 
 def _literal(unit: Unit, cursor: Any) -> int:
@@ -269,7 +277,7 @@ def _unexposed(unit: Unit, cursor: Any, parts: list[Any]) -> Expression:
     operand = expression(unit, inner[0])
     if isinstance(operand, FunctionName):
         return operand
-    t = unit.type(cursor.type, cursor)
+    t = _type(unit, cursor) if isinstance(operand.type, Pointer) else unit.type(cursor.type, cursor)
     return Cast(operand, t, unit.place(cursor))
 
 
@@ -280,7 +288,7 @@ def _unary(unit: Unit, cursor: Any, operand: Any) -> Expression:
     if operator == "extension":
         return inner
     if operator in ("++", "--"):
-        return Increment(1 if operator == "++" else -1, prefix, inner, unit.type(cursor.type, cursor), place)
+        return Increment(1 if operator == "++" else -1, prefix, inner, _type(unit, cursor), place)
     if operator in ("&", "*") and isinstance(inner, FunctionName):
         return inner
     if operator == "unknown":

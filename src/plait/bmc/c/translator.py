@@ -31,7 +31,7 @@ from plait.bmc.c.tree import (
     Target,
     nodes,
 )
-from plait.bmc.c.types import BOOL, INT, VOID, Integer, Pointer, Struct, Synchronization, Void, integer
+from plait.bmc.c.types import BOOL, INT, VOID, Array, CType, Integer, Pointer, Struct, Synchronization, Void, integer
 from plait.bmc.c.usage import root
 from plait.bmc.c.values import NOWHERE, ZERO, Located, Object, Reference, Val
 from plait.bmc.program.arithmetic import operation
@@ -183,12 +183,13 @@ class Translator(Expressions):
         found = self._object(parameter)
         self.store(self.whole(found), value)
 
-    def _object(self, declared: Declaration) -> Object:
+    def _object(self, declared: Declaration, t: CType | None = None) -> Object:
         """A new local variable."""
-        if declared.shared or _synchronizes(declared.type):
-            found = self.model.object(f"{self.code.name}.{declared.name}", declared.type)
+        t = t or declared.type
+        if declared.shared or _synchronizes(t):
+            found = self.model.object(f"{self.code.name}.{declared.name}", t)
         else:
-            found = self.model.local(self.unique(declared.name), declared.type, self.code.number)
+            found = self.model.local(self.unique(declared.name), t, self.code.number)
         self.names[declared] = found
         return found
 
@@ -211,7 +212,12 @@ class Translator(Expressions):
                 return
             self.store(self.whole(self._object(declared)), value)
             return
-        found = self._object(declared)
+        if isinstance(t, Array) and t.count == 0 and declared.length is not None:
+            length = self.value(declared.length).constant
+            if length is None or length < 1:
+                raise self.refusal("an array whose length is not a constant", declared.place)
+            t = Array(t.element, length)
+        found = self._object(declared, t)
         if initial is not None:
             self._initialise(found, initials(t, initial))
         elif declared.unset and isinstance(t, Integer) and not declared.shared:
@@ -395,6 +401,15 @@ class Translator(Expressions):
             return
         code, frame = self.code, self.frames[-1]
         head, body, again, done = (code.label(name) for name in ("loop", "body", "continue", "end of loop"))
+        if node.first and isinstance(node.condition, Number) and node.condition.value == 0:
+            # do { … } while (0), as macros have it: no loop.
+            frame.breaks.append(done)
+            frame.continues.append(done)
+            self.statement(node.body)
+            frame.continues.pop()
+            frame.breaks.pop()
+            self.mark(done)
+            return
         self.loops += 1
         self.mark(head, again=True)
         if not node.first and node.condition is not None:
@@ -536,10 +551,8 @@ def _first_value(node: Loop, of: Translator) -> int | None:
     return of.value(e).constant if e is not None and of.pure(e) else None
 
 
-def _synchronizes(t: object) -> bool:
+def _synchronizes(t: CType) -> bool:
     """Whether a type contains a synchronization object: functions get its address."""
-    from plait.bmc.c.types import Array
-
     match t:
         case Synchronization():
             return True

@@ -26,6 +26,8 @@ class Declaration:
     """Whether its address is taken."""
     unset: bool = False
     """Whether it may be read before it is assigned."""
+    length: Expression | None = None
+    """The length of an array, if it is not a constant of the language."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -322,8 +324,7 @@ def children(node: Node) -> Iterator[Node]:
         case Number() | Text() | FunctionName() | Jump() | Name():
             return
         case Declaration():
-            if node.initial is not None:
-                yield node.initial
+            yield from (part for part in (node.length, node.initial) if part is not None)
         case Literal():
             yield node.declaration
         case Unary() | Cast():

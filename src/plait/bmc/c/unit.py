@@ -203,6 +203,8 @@ class Unit:
         canonical = definition.type.get_canonical()
         if definition.kind.name == "PARM_DECL" and canonical.kind.name.endswith("ARRAY"):
             t: CType = Pointer(self.type(canonical.element_type, at))
+        elif definition.kind.name == "VAR_DECL" and canonical.kind.name == "VARIABLEARRAY":
+            t = Array(self.type(definition.type.element_type, at), 0)
         else:
             t = self.type(definition.type, at)
         found = Declaration(
@@ -217,6 +219,9 @@ class Unit:
             if "__thread" in (words := self.text(definition).split()) or "_Thread_local" in words:
                 self.refuse(definition, f"the thread-local variable {found.name}")
             value = binding.initialiser(definition)
+            if canonical.kind.name == "VARIABLEARRAY":
+                lengths = [c for c in definition.get_children() if c.kind.is_expression()]
+                found.length = expression(self, lengths[0]) if lengths else None
             found.initial = None if value is None else expression(self, value)
             for node in nodes(found):
                 note(node)

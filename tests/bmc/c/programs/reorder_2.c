@@ -19,7 +19,7 @@ void *check(void *unused) {
   return NULL;
 }
 int main(int argc, char *argv[]) {
-  pthread_t s[2], c[1];
+  pthread_t s[setters], c[checkers];
   int i, err;
   for (i = 0; i < setters; i++)
     if (0 != (err = pthread_create(&s[i], NULL, &set, NULL))) {
