@@ -46,15 +46,15 @@ class Library(Statements):
         value = self.made(node, list, [])
         self.grow(value)
         key = (self.frame.context, node, "list")
-        self.store(key, value, "list", local=True)
+        self.store(key, value, "new list", local=True)
 
         def add() -> None:
             item = self.expr(node.elt)
-            made = self.fetch(key, "list", local=True)
+            made = self.fetch(key, "new list", local=True)
             self.container_method(made, "append", [item], {}, node)
 
         self.comprehended(node.generators, add)
-        return self.fetch(key, "list", local=True)
+        return self.fetch(key, "new list", local=True)
 
     def comprehended(self, generators: list[ast.comprehension], add: Callable[[], None]) -> None:
         """Run code for each round of a comprehension."""
@@ -168,8 +168,8 @@ class Library(Statements):
         argument = node.args[0]
         kind = "bool" if target in (builtins.all, builtins.any) else "int"
         key = (self.frame.context, node, "folded")
-        result = self.of.variables(key, INT if kind == "int" else truth_type(), "result", self.code, NO_VALUE)[0]
-        some = self.of.variables((*key, "some"), truth_type(), "some", self.code, NO_VALUE)[0]
+        result = self.of.variables(key, INT if kind == "int" else truth_type(), "folded result", self.code, NO_VALUE)[0]
+        some = self.of.variables((*key, "some"), truth_type(), "some item", self.code, NO_VALUE)[0]
         start: Expr = Constant(0) if kind == "int" else Constant(target is builtins.all)
         self.code.set(result, start)
         self.code.set(some, Constant(False))

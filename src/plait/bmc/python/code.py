@@ -78,6 +78,8 @@ class ThreadCode:
         """The functions that are inlined around."""
         self.building: list[Site] = []
         """The sites of the objects whose `__init__` runs."""
+        self.named: dict[ast.AST, str] = {}
+        """The variables that new objects are assigned to."""
         self.task = False
         """Whether it is a task of asyncio."""
         self.queueing = False
@@ -229,7 +231,7 @@ class ThreadCode:
         heap.unrolled.update(self.loops)
         capacity = 1 if not self.loops else (most or self.of.options.objects)
         key = ("made", self.frame.context, node)
-        site = heap.site(key, cls, f"{name}", capacity)
+        site = heap.site(key, cls, self.named.get(node, name), capacity)
         if capacity == 1:
             return site, self.of.reference(site), Constant(0)
         counter = self.of.variables(("count", site), Type("int"), f"{name} objects", self.code, NO_VALUE)[0]

@@ -298,10 +298,10 @@ class Expressions(Calls):
             self.code.mark(label)
             value = way()
             if value.type.category != "never":
-                self.store(key, value, "t", local=True)
+                self.store(key, value, "a value", local=True)
             self.code.jump(end)
         self.code.mark(end)
-        return self.fetch(key, "t", local=True)
+        return self.fetch(key, "a value", local=True)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         if self.is_condition(node):
@@ -322,11 +322,11 @@ class Expressions(Calls):
                 self.code.branch(test, stop, following)
             self.code.mark(stop)
             if value.type.category != "never" and not self._excluded(test, node.op, i + 1 == len(node.values)):
-                self.store(key, value, "t", local=True)
+                self.store(key, value, "a value", local=True)
             self.code.jump(end)
             self.code.mark(following)
         self.code.mark(end)
-        return self.fetch(key, "t", local=True)
+        return self.fetch(key, "a value", local=True)
 
     def _excluded(self, test: Expr, operator: ast.boolop, last: bool) -> bool:
         return not last and isinstance(test, Constant) and bool(test.value) is isinstance(operator, ast.And)

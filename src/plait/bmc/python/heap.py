@@ -57,6 +57,13 @@ class Heap:
         self.settled = False
         """Whether the last pass found nothing new: then, what has no type yet is an error."""
 
+    def restarted(self) -> Heap:
+        """The same, without what was found while fewer loops were unrolled."""
+        found = Heap()
+        found.texts, found.contexts, found.functions = self.texts, self.contexts, self.functions
+        found.unrolled, found.changed = self.unrolled, True
+        return found
+
     def site(self, key: Hashable, cls: type, name: str, capacity: int = 1, origin: Any = None) -> Site:
         """The site of this key."""
         found = self.sites.get(key)

@@ -15,6 +15,7 @@ from plait.bmc.program.definition import ASSERTIONS, Constant, Ensure, Program
 from plait.bmc.program.source import Source
 from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.heap import Heap
+from plait.bmc.python.liveness import forget
 from plait.bmc.python.tasks import Tasks
 from plait.bmc.python.translation import Options, Translation
 from plait.kernel.errors import PlaitError, UsageError
@@ -72,9 +73,14 @@ def translate(target: types.FunctionType, arguments: dict[str, Any], options: Op
     heap = Heap()
     for _ in range(_MOST_PASSES):
         heap.changed = False
+        unrolled = len(heap.unrolled)
         program = _pass(heap, options, target, arguments)
-        if not heap.changed:
+        if len(heap.unrolled) > unrolled:
+            heap = heap.restarted()
+        elif not heap.changed:
             if heap.settled:
+                for code in program.builder.processes:
+                    forget(code)
                 return program.builder.build()
             heap.settled = True
     raise UsageError(

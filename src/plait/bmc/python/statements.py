@@ -85,6 +85,7 @@ class Statements(Expressions):
         self.set_item(owner, self.expr(target.slice), value, target)
 
     def _assign_statement(self, node: ast.Assign) -> None:
+        self.name_object(node.targets[0], node.value)
         value = self.expr(node.value)
         if len(node.targets) > 1:
             value = self.keep(value)
@@ -93,7 +94,14 @@ class Statements(Expressions):
 
     def _annassign_statement(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
+            self.name_object(node.target, node.value)
             self.assign(node.target, self.expr(node.value))
+
+    def name_object(self, target: ast.expr, value: ast.expr) -> None:
+        """A new object is called like the variable that it is assigned to."""
+        name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else None
+        if name is not None:
+            self.named[value] = name
 
     def _augassign_statement(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -318,15 +326,15 @@ class Statements(Expressions):
     ) -> None:
         """The same for the items of a container."""
         key = (self.frame.context, node, "index")
-        counter = self.of.variables(key, INT, "index", self.code, NO_VALUE)[0]
+        counter = self.of.variables(key, INT, "loop index", self.code, NO_VALUE)[0]
         kept = (self.frame.context, node, "iterated")
-        self.store(kept, value, "iterated", local=True)
+        self.store(kept, value, "iterated object", local=True)
         self.code.set(counter, Constant(0))
         again, inside, end = (self.code.label() for _ in range(3))
         self.code.mark(again)
         self.at(node)
         with self.code.scratch():
-            items = self.items(self.fetch(kept, "iterated", local=True))
+            items = self.items(self.fetch(kept, "iterated object", local=True))
             fields = {"items": ["key", "item"], "keys": ["key"], "values": ["item"]}.get(view)
             is_dict = issubclass(items.site.cls, dict)
             fields = fields or (["key"] if is_dict else ["item"])
@@ -477,15 +485,15 @@ class Statements(Expressions):
         if value.type.category == "never":
             return
         key = (self.frame.context, item, "context")
-        self.store(key, value, "context", local=True)
-        held = self.fetch(key, "context", local=True)
+        self.store(key, value, "context object", local=True)
+        held = self.fetch(key, "context object", local=True)
         entered = self.enter_context(held, node)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered)
 
         def leave() -> None:
             self.at(item.context_expr)
-            self.leave_context(self.fetch(key, "context", local=True), node)
+            self.leave_context(self.fetch(key, "context object", local=True), node)
 
         self.exits.append(Exit("cleanup", emit=self.emitter(leave)))
         self._items_of_with(node, items[1:])

@@ -254,22 +254,22 @@ class Tasks(Library):
         if value.type.category == "never":
             return value
         key = (self.frame.context, node, "gathered", at)
-        self.store(key, value, "task", local=True)
-        return self.fetch(key, "task", local=True)
+        self.store(key, value, "gathered task", local=True)
+        return self.fetch(key, "gathered task", local=True)
 
     def _started(self, node: ast.ListComp | ast.GeneratorExp) -> Value:
         """The tasks of a comprehension of coroutines."""
         value = self.made(node, list, [])
         self.grow(value)
         key = (self.frame.context, node, "list")
-        self.store(key, value, "list", local=True)
+        self.store(key, value, "new list", local=True)
 
         def add() -> None:
             task = self.create(self.expr(node.elt), node)
-            self.container_method(self.fetch(key, "list", local=True), "append", [task], {}, node)
+            self.container_method(self.fetch(key, "new list", local=True), "append", [task], {}, node)
 
         self.comprehended(node.generators, add)
-        return self.fetch(key, "list", local=True)
+        return self.fetch(key, "new list", local=True)
 
     def _gathered(self, groups: list[tuple[str, Value]], node: ast.Call) -> Value:
         results: list[Value] = []
@@ -563,7 +563,7 @@ class Tasks(Library):
         if value.type.category == "never":
             return None
         key = (self.frame.context, item, "context")
-        self.store(key, value, "context", local=True)
+        self.store(key, value, "context object", local=True)
         site = value.type.site
         if site is None:
             raise self.refused(node, "async with is not supported for this object", "use a lock of asyncio")
@@ -571,7 +571,7 @@ class Tasks(Library):
         given = [[], []] if site.cls in _OBJECTS else [[], [NONE_VALUE] * 3]
 
         def act(at: int) -> Value:
-            held = self.fetch(key, "context", local=True)
+            held = self.fetch(key, "context object", local=True)
             found = self.call_method(held, names[at], given[at], {}, node)
             return found if at and site.cls in _OBJECTS else self.awaited(found, node)
 
@@ -587,14 +587,14 @@ class Tasks(Library):
 
     def _group(self, group: TaskGroup) -> Value:
         key, _ = group.values[-1]
-        return self.fetch(key, "group", local=True)
+        return self.fetch(key, "task group", local=True)
 
     def _enter_group(self, node: ast.AsyncWith, item: ast.withitem) -> Callable[[], None]:
         group = self.heap.functions.setdefault(("group", self.frame.context, item), TaskGroup())
         key = (self.frame.context, item, "group")
         value = self.made(item.context_expr, list, [])
         self.grow(value)
-        self.store(key, value, "group", local=True)
+        self.store(key, value, "task group", local=True)
         group.values.append((key, value))
         if item.optional_vars is not None:
             self.assign(item.optional_vars, known(group))

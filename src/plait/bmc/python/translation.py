@@ -95,6 +95,7 @@ class Translation:
     def variables(self, key: Hashable, t: Type, name: str, code: CodeBuilder | None, initial: Value) -> list[Variable]:
         """The variables of a key: one for each part of its type. `code`: the process of a local variable."""
         kinds = layout(t, self.heap)
+        own = is_own(name)
         found = self.cells.get((key, kinds))
         if found is None:
             values = _contents(converted(initial, t, self.heap), kinds)
@@ -102,9 +103,9 @@ class Translation:
             for at, kind in enumerate(kinds):
                 full = name if len(kinds) == 1 else f"{name}.{at}"
                 if code is not None:
-                    made = code.local(full, kind, initial=values[at])
+                    made = code.local(full, kind, initial=values[at], temporary=own)
                 else:
-                    made = self.builder.shared(self.unique(full), kind, initial=values[at])
+                    made = self.builder.shared(self.unique(full), kind, initial=values[at], temporary=own)
                 found.append(made)
             self.cells[key, kinds] = found
         return found
@@ -129,7 +130,7 @@ class Translation:
             for at, kind in enumerate(kinds):
                 full = self.unique(label if len(kinds) == 1 else f"{label}.{at}")
                 size = None if single else len(contents[at])
-                found.append(self.builder.shared(full, kind, size=size, initial=contents[at]))
+                found.append(self.builder.shared(full, kind, size=size, initial=contents[at], temporary=is_own(name)))
         return found
 
     def _initial(self, member: Site, name: str, extent: int) -> list[Value]:
@@ -213,6 +214,11 @@ class Translation:
     def context(self, parent: Hashable, node: ast.AST, tag: Hashable = None) -> Hashable:
         """The number of a context: a call inside another one, or a round of a loop."""
         return self.heap.contexts.setdefault((parent, node, tag), len(self.heap.contexts) + 1)
+
+
+def is_own(name: str) -> bool:
+    """Whether a variable belongs to the translation, not to the program: traces do not show it."""
+    return " " in name
 
 
 def _minus(reference: Expr) -> Expr:
