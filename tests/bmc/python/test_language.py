@@ -20,6 +20,116 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {
+    "executor": Case(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        running = 0
+        lock = threading.Lock()
+        def square(n):
+            global running
+            with lock:
+                running += 1
+            assert running <= 2
+            with lock:
+                running -= 1
+            return n * n
+        def main():
+            with ThreadPoolExecutor(max_workers=2) as pool:
+                futures = [pool.submit(square, i) for i in range(3)]
+                assert [f.result() for f in futures] == [0, 1, 4]
+        """,
+        "max_workers=2",
+        "max_workers=3",
+    ),
+    "tasks": Case(
+        """
+        async def child(gate, out, n):
+            async with gate:
+                out.append(n)
+                await asyncio.sleep(0)
+                out.append(n)
+            return n
+        async def main():
+            gate = asyncio.Semaphore(1)
+            out = []
+            first = asyncio.create_task(child(gate, out, 1))
+            second = asyncio.create_task(child(gate, out, 2))
+            assert await first + await second == 3
+            assert out == [1, 1, 2, 2] or out == [2, 2, 1, 1]
+        """,
+        "Semaphore(1)",
+        "Semaphore(2)",
+    ),
+    "condition of asyncio": Case(
+        """
+        async def main():
+            items = []
+            ready = asyncio.Condition()
+            async def consumer():
+                async with ready:
+                    await ready.wait_for(lambda: items)
+                    return items.pop()
+            task = asyncio.create_task(consumer())
+            await asyncio.sleep(0)
+            async with ready:
+                items.append(4)
+                ready.notify()
+            assert await task == 4
+        """,
+        "ready.notify()",
+        "pass",
+        "deadlock",
+    ),
+    "event and queue of asyncio": Case(
+        """
+        async def main():
+            queue = asyncio.Queue(maxsize=1)
+            done = asyncio.Event()
+            async def consumer():
+                total = 0
+                for _ in range(3):
+                    total += await queue.get()
+                    queue.task_done()
+                done.set()
+                return total
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(consumer())
+                for i in range(3):
+                    await queue.put(i)
+                await done.wait()
+            assert task.result() == 3
+        """,
+        "for _ in range(3)",
+        "for _ in range(4)",
+        "deadlock",
+    ),
+    "no switch without suspension": Case(
+        """
+        count = 0
+        async def add(n):
+            return n + 1
+        async def work():
+            global count
+            before = count
+            count = await add(before)
+        async def main():
+            await asyncio.gather(*[work() for _ in range(3)])
+            assert count == 3
+        """,
+        "return n + 1",
+        "await asyncio.sleep(0); return n + 1",
+    ),
+    "asyncio.run": Case(
+        """
+        def main():
+            async def work():
+                await asyncio.sleep(1)
+                return 5
+            assert asyncio.run(work()) == 5
+        """,
+        "== 5",
+        "== 6",
+    ),
     "kwargs of a thread": Case(
         """
         seen = []

@@ -13,10 +13,10 @@ from typing import Any
 
 from plait.bmc.program.definition import ASSERTIONS, Constant, Ensure, Program
 from plait.bmc.program.source import Source
+from plait.bmc.python.executors import Executors
 from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.heap import Heap
 from plait.bmc.python.liveness import forget
-from plait.bmc.python.tasks import Tasks
 from plait.bmc.python.translation import Options, Translation
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.imports import import_file
@@ -96,7 +96,7 @@ def _pass(heap: Heap, options: Options, target: types.FunctionType, arguments: d
     source = Source(function.file, function.text)
     of = Translation(heap, options, target.__name__, source)
     code = of.builder.process("main", "main")
-    main = Tasks(of, code)
+    main = Executors(of, code)
     main.frame = Frame(function, 0, 0)
     node: ast.AST = function.node
     main.at(node)
@@ -112,5 +112,5 @@ def _pass(heap: Heap, options: Options, target: types.FunctionType, arguments: d
             break
         for plan in waiting:
             done.add((plan.site, plan.copy))
-            Tasks(of, plan.code).run_plan(plan)
+            Executors(of, plan.code).run_plan(plan)
     return of

@@ -70,7 +70,9 @@ class ThreadPlan:
     """Where it is made."""
     coroutine: Any = None
     names: list[str] = dataclasses.field(default_factory=list)
-    """Of a task: what it runs, and the names of its last arguments."""
+    """What a task runs, and the names of the last arguments."""
+    workers: tuple[Variable, Expr | None] | None = None
+    """The free workers of the executor that runs it."""
 
 
 class Translation:
