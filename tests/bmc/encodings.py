@@ -9,12 +9,12 @@ from plait.bmc.analysis.ranges import Ranges, ranges
 from plait.bmc.encoding.clock import ClockEncoding
 from plait.bmc.encoding.steps import StepsEncoding
 from plait.bmc.encoding.z3_solver import enumerate_values
-from plait.bmc.execution.explicit import longest_run, reachable_values
 from plait.bmc.language.compiler import compile_program
 from plait.bmc.language.parser import parse
 from plait.bmc.program.arithmetic import is_truth
 from plait.bmc.program.definition import Constant, Expr, Program, Read
 from tests.bmc.programs import Random
+from tests.oracle.program_states import longest_run, reachable_values
 
 DEEPEST = 6
 """Programs with longer runs are compared up to here."""

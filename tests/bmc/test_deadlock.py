@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from plait.bmc.analysis.preconditions import InputsError, effects
 from plait.bmc.analysis.races import racing
 from plait.bmc.analysis.waiting import deadlocked
-from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.interpreter import Interpreter, State, Step
 from plait.bmc.program.definition import (
     Constant,
@@ -34,6 +33,7 @@ from plait.bmc.program.definition import (
 from plait.bmc.program.source import Source
 from tests.bmc.encodings import WAYS, compare_program
 from tests.bmc.typed_programs import PLACE, Typed, text, typed_programs
+from tests.oracle.program_states import Enumeration
 
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 DEEPEST = 3

@@ -11,10 +11,10 @@ from plait.bmc import check, parse_program
 from plait.bmc.analysis import invariants as module
 from plait.bmc.analysis.invariants import Guess, invariants
 from plait.bmc.analysis.ranges import ranges
-from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.interpreter import State
 from plait.bmc.program.definition import Program
 from tests.bmc.programs import Random, programs
+from tests.oracle.program_states import Enumeration
 
 ENDLESS = (Path(__file__).parents[2] / "examples/bmc/endless.plait").read_text(encoding="utf-8")
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from plait.bmc import check, parse_program
-from plait.bmc.execution.explicit import longest_run, reachable_values
 from plait.bmc.program.definition import Constant, Read
 from plait.kernel.errors import ModelError, UsageError
+from tests.oracle.program_states import longest_run, reachable_values
 
 
 def final_values(text: str, name: str, **parameters: int) -> set[Any]:

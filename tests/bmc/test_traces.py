@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import pytest
 
 from plait.bmc.execution.explanation import SENTENCES, statement
-from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.hazards import races, waiting
 from plait.bmc.execution.interpreter import Interpreter, State, Step
 from plait.bmc.execution.tracing import replay, trace
@@ -27,6 +26,7 @@ from plait.report.space_time.svg import space_time
 from plait.report.space_time.text import draw
 from plait.report.text import trace_text
 from plait.report.wording import access_lines
+from tests.oracle.program_states import Enumeration
 from tests.support.threaded_programs import counter, embrace, guess, looping_section, property_of, shortest, traced
 
 CASES = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from plait.bmc.analysis.races import racing
 from plait.bmc.analysis.waiting import deadlocked
-from plait.bmc.execution.explicit import Enumeration
 from plait.bmc.execution.interpreter import Interpreter, State, Step
 from plait.bmc.execution.tracing import trace
 from plait.bmc.program.arithmetic import negate, operation
@@ -23,6 +22,7 @@ from plait.bmc.program.definition import (
 from plait.bmc.program.source import Place, Source
 from plait.bmc.program.synchronization import acquire, release
 from plait.kernel.trace import Trace
+from tests.oracle.program_states import Enumeration
 
 
 def _joined(main: CodeBuilder, threads: list[CodeBuilder]) -> None:

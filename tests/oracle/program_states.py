@@ -1,4 +1,4 @@
-"""The explicit engine: all states, breadth first. Tests compare the encodings with it. It is fast on small programs."""
+"""All states by the interpreter, breadth first: the oracle for the native enumeration and for the encodings."""
 
 from __future__ import annotations
 
