@@ -51,6 +51,7 @@ from plait.bmc.c.types import (
     promoted,
     similar,
 )
+from plait.bmc.c.usage import plain
 from plait.bmc.c.values import NOWHERE, ZERO, Located, Object, Origins, Reference, Val
 from plait.bmc.program.arithmetic import negate, operation, wrap
 from plait.bmc.program.builder import CodeBuilder, Label
@@ -233,6 +234,14 @@ class Expressions(Memory, abc.ABC):
                 return self.whole(found)
             case _:
                 raise self.refusal(f"access to {_shown(e)}", e.place)
+
+    def written(self, e: Expression) -> Reference:
+        """What a function writes to: its argument is the address (see `RESULTS` in usage.py)."""
+        match inner := plain(e):
+            case Unary("&", operand):
+                return self.reference(operand)
+            case _:
+                return self.pointed(self.value(inner), f"the pointer {_shown(e)}")
 
     def unique(self, name: str) -> str:
         """A name for a local object of this process."""

@@ -268,7 +268,7 @@ def _clear(of: Translator, e: Call) -> Val:
 def _compare_exchange(of: Translator, e: Call) -> Val:
     """C11: if the value is not the expected one, write it to `expected`."""
     target = _atomic(of, e.arguments[0])
-    expected = of.pointed(of.value(_plain(e.arguments[1])), f"the pointer {e.arguments[1].place.text}")
+    expected = of.written(e.arguments[1])
     wanted = of.load(expected)
     t = integer(target.type)
     wanted = Val(of.code.kept(wanted.expr, bits=t.bits, signed=t.signed), wanted.type, wanted.origins)

@@ -16,6 +16,7 @@ from plait.bmc.program.definition import (
     Branch,
     Choice,
     Constant,
+    Domain,
     Ensure,
     Expr,
     Read,
@@ -303,8 +304,24 @@ def _sem_trywait(of: Translator, count: Cell) -> Expr:
 def _sem_getvalue(of: Translator, e: Call) -> Val:
     result = of.code.temporary("int", 32, True)
     each(of, e.arguments[0], "semaphore", lambda at: of.code.step([Set(result, None, Read(*of.cell(at)))]))
-    of.store(of.pointed(of.value(e.arguments[1])), Val(Read(result), INT))
+    of.store(of.written(e.arguments[1]), Val(Read(result), INT))
     return SUCCESS
+
+
+def _sem_timedwait(of: Translator, e: Call) -> Val:
+    """The semaphore is taken, or the time is over."""
+    code = of.code
+    result = code.temporary("int", 32, True)
+    patient, impatient, done = code.label(), code.label(), code.label()
+    of.branch(code.choose(Domain("bool")), patient, impatient)
+    of.mark(patient)
+    _results(of, e, "semaphore", lambda at: _sem_wait(of, of.cell(at)))
+    code.set(result, ZERO)
+    of.jump(done)
+    of.mark(impatient)
+    code.set(result, Constant(-1))
+    of.mark(done)
+    return Val(Read(result), INT)
 
 
 def _barrier_init(of: Translator, e: Call) -> Val:
@@ -406,6 +423,7 @@ SYNCHRONIZATION_CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "sem_wait": _semaphore(_sem_wait),
     "sem_post": _semaphore(_sem_post),
     "sem_trywait": _semaphore(_sem_trywait),
+    "sem_timedwait": _sem_timedwait,
     "sem_getvalue": _sem_getvalue,
     "pthread_barrier_init": _barrier_init,
     "pthread_barrier_wait": _barrier_wait,
@@ -417,6 +435,16 @@ SYNCHRONIZATION_CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     **dict.fromkeys(
         (
             "pthread_mutexattr_destroy",
+            "pthread_mutexattr_setpshared",
+            "pthread_mutexattr_setprotocol",
+            "pthread_condattr_init",
+            "pthread_condattr_destroy",
+            "pthread_condattr_setclock",
+            "pthread_rwlockattr_init",
+            "pthread_rwlockattr_destroy",
+            "pthread_barrierattr_init",
+            "pthread_barrierattr_destroy",
+            "pthread_attr_setstacksize",
             "pthread_cond_init",
             "pthread_cond_destroy",
             "pthread_rwlock_destroy",

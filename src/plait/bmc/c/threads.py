@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from plait.bmc.c.model import Thread
-from plait.bmc.c.tree import Call, Expression
+from plait.bmc.c.tree import Call, Cast, Expression, Number
 from plait.bmc.c.types import INT, VOID, Pointer, as_number
 from plait.bmc.c.values import ZERO, Val
 from plait.bmc.program.arithmetic import operation
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SUCCESS = Val(ZERO, INT)
 NOTHING = Val(ZERO, VOID)
+_RESULTS = "variable results"
+"""The results of all threads, as an origin of values."""
 _NESTING = 2
 """How often the function of a thread may start threads with itself, one inside the other."""
 
@@ -41,7 +43,7 @@ def _create(of: Translator, e: Call) -> Val:
         raise of.refusal(
             "a thread whose start function is not known", e.place, "give pthread_create a function by name"
         )
-    target = of.pointed(of.value(handle), f"the pointer {handle.place.text}")
+    target = of.written(handle)
     value = of.cast(of.value(argument), Pointer(VOID))
     code = of.code
     if of.chain.count(function) > _NESTING:
@@ -104,7 +106,7 @@ def _start(of: Translator, started: Thread, value: Val) -> None:
 def _join(of: Translator, e: Call) -> Val:
     """Wait until a thread has ended."""
     handle = of.value(e.arguments[0])
-    where = of.value(e.arguments[1])
+    wanted = not _null(e.arguments[1])
     number = of.steady(handle.expr)
     code, model = of.code, of.model
     place = e.arguments[0].place.text
@@ -127,7 +129,7 @@ def _join(of: Translator, e: Call) -> Val:
         code.step(wait, waits=True)
     if model.options.leaks:
         code.step(lambda: (_released(of, number), ()))
-    if where.constant != 0:
+    if wanted:
         result = code.temporary("int", 64, False)
 
         def fetch() -> tuple[Sequence[Action], tuple[Domain, ...]]:
@@ -137,10 +139,16 @@ def _join(of: Translator, e: Call) -> Val:
             ], ()
 
         code.step(fetch)
-        origins = frozenset(f"variable {t.result.name}" for t in model.threads)
-        target = of.pointed(where, f"the pointer {e.arguments[1].place.text}")
-        of.store(target, Val(Read(result), target.type, origins))
+        target = of.written(e.arguments[1])
+        of.store(target, of.cast(Val(Read(result), Pointer(VOID), frozenset((_RESULTS,))), target.type))
     return SUCCESS
+
+
+def _null(e: Expression) -> bool:
+    """Whether an argument is the constant NULL."""
+    while isinstance(e, Cast):
+        e = e.operand
+    return isinstance(e, Number) and e.value == 0
 
 
 def _possible(of: Translator, number: Expr) -> list[Thread]:
@@ -165,7 +173,7 @@ def _exit(of: Translator, e: Call) -> Val:
 def finish(of: Translator, value: Val) -> None:
     """End this thread with a result."""
     if of.result is not None:
-        of.flow(of.result, value)
+        of.model.found.setdefault(_RESULTS, set()).update(value.origins)
         of.code.set(of.result, value.expr, synchronizes=True)
     of.jump(of.code.exit)
 

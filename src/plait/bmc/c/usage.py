@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from plait.bmc.c.tree import (
     Assign,
     Binary,
@@ -43,8 +45,9 @@ ENDING = frozenset(("abort", "exit", "_exit", "_Exit", "pthread_exit", "__assert
 def analyse(function: Definition) -> None:
     """Set the flags of the variables that a function uses."""
     labels: set[str] = set()
+    results = {id(argument) for node in nodes(function.body) for argument in _results(node)}
     for node in nodes(function.body):
-        note(node)
+        note(node, results)
         if isinstance(node, Target):
             labels.add(node.name)
         elif isinstance(node, Jump) and node.name in labels:
@@ -53,15 +56,37 @@ def analyse(function: Definition) -> None:
     walk.statement(function.body, frozenset(function.parameters))
 
 
-def note(node: Node) -> None:
-    """Note assignments, and whose address is taken."""
+RESULTS = {"pthread_create": 0, "pthread_join": 1, "sem_getvalue": 1, "__plait_compare_exchange": 1}
+"""Functions that write to a variable by its address and forget the address: the position of that argument."""
+
+
+def plain(e: Expression) -> Expression:
+    """An expression without conversions of pointers."""
+    while isinstance(e, Cast) and isinstance(e.type, Pointer) and isinstance(e.operand.type, Pointer):
+        e = e.operand
+    return e
+
+
+def _results(node: Node) -> list[Expression]:
+    match node:
+        case Call(FunctionName(name), arguments) if name in RESULTS and len(arguments) > RESULTS[name]:
+            return [plain(arguments[RESULTS[name]])]
+        case _:
+            return []
+
+
+def note(node: Node, results: Container[int] = ()) -> None:
+    """Note assignments, and whose address is taken. `results`: addresses to which a function only writes, by id."""
     match node:
         case Assign(target=target) | Increment(target=target):
             if (declared := root(target)) is not None:
                 declared.assigned += 1
         case Unary("&", operand):
             if (declared := root(operand)) is not None:
-                declared.shared = True
+                if id(node) in results:
+                    declared.assigned += 1
+                else:
+                    declared.shared = True
     for child in children(node):
         if isinstance(child, Cast) and isinstance(child.operand.type, Array) and isinstance(child.type, Pointer):
             direct = isinstance(node, Index) and node.base is child
@@ -186,8 +211,9 @@ class _Assignments:
                     return self.expression(value, self.expression(target, state))
                 state = self.expression(value, state)
                 return None if state is None else state | {target.declaration}
-            case Unary("&", Name()):
-                return state
+            case Unary("&", Name(declaration)):
+                # A function writes to it.
+                return None if state is None else state | {declaration}
             case Binary("&&" | "||", left, right):
                 state = self.expression(left, state)
                 self.expression(right, state)
