@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plait.bmc.c.model import Model, Options, reachable
-from plait.bmc.c.threads import finish
-from plait.bmc.c.translator import Translator
-from plait.bmc.c.types import VOID, Pointer
-from plait.bmc.c.unit import Unit
-from plait.bmc.c.values import ZERO, Val
+from plait.bmc.c.reading.types import VOID, Pointer
+from plait.bmc.c.reading.unit import Unit
+from plait.bmc.c.translation.model import Model, Options, reachable
+from plait.bmc.c.translation.threads import finish
+from plait.bmc.c.translation.translator import Translator
+from plait.bmc.c.translation.values import ZERO, Val
 from plait.bmc.program.arithmetic import negate, operation
 from plait.bmc.program.definition import LEAKS, Constant, Ensure, Expr, Program, Read
 from plait.bmc.program.source import Place

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.tree import Call, Cast, Expression, FunctionName, Name, Text
-from plait.bmc.c.types import INT, Pointer, Synchronization, Void
-from plait.bmc.c.values import ZERO, Located, Reference, Val
+from plait.bmc.c.reading.tree import Call, Cast, Expression, FunctionName, Name, Text
+from plait.bmc.c.reading.types import INT, Pointer, Synchronization, Void
+from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
 from plait.bmc.program import synchronization
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
@@ -26,7 +26,7 @@ from plait.bmc.program.definition import (
 from plait.bmc.program.synchronization import Cell, me
 
 if TYPE_CHECKING:
-    from plait.bmc.c.translator import Translator
+    from plait.bmc.c.translation.translator import Translator
 
 EPERM, EAGAIN, EBUSY, EDEADLK, ETIMEDOUT = 1, 11, 16, 35, 110
 RECURSIVE, ERRORCHECK = 1, 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.bmc.c.tree import Cast, Expression, Items, Number, Text
-from plait.bmc.c.types import CHAR, Array, CType, Integer, Pointer, Struct, Synchronization, similar
+from plait.bmc.c.reading.tree import Cast, Expression, Items, Number, Text
+from plait.bmc.c.reading.types import CHAR, Array, CType, Integer, Pointer, Struct, Synchronization, similar
 
 Step = str | int
 Initial = tuple[tuple[Step, ...], Expression]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from plait.bmc.c.tree import Call, Declaration, Definition, FunctionName, Name, Node, Number, nodes
-from plait.bmc.c.types import CType, Struct, cells
-from plait.bmc.c.unit import Unit
-from plait.bmc.c.values import Object, Origins, Val
+from plait.bmc.c.reading.tree import Call, Declaration, Definition, FunctionName, Name, Node, Number, nodes
+from plait.bmc.c.reading.types import CType, Struct, cells
+from plait.bmc.c.reading.unit import Unit
+from plait.bmc.c.translation.values import Object, Origins, Val
 from plait.bmc.program.builder import CodeBuilder, ProgramBuilder
 from plait.bmc.program.definition import Variable
 
@@ -139,7 +139,7 @@ class Model:
 
 
 def _has_mutex(t: CType) -> bool:
-    from plait.bmc.c.types import Array, Synchronization
+    from plait.bmc.c.reading.types import Array, Synchronization
 
     match t:
         case Synchronization(kind):

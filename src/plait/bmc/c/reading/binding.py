@@ -13,7 +13,7 @@ from plait.kernel.extras import needs
 with needs("c"):
     from clang import cindex
 
-HEADERS = Path(__file__).parent / "headers"
+HEADERS = Path(__file__).parents[1] / "headers"
 """Headers of our own: the result does not depend on those of the machine."""
 
 _OPTIONS = [

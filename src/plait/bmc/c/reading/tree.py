@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from plait.bmc.c.types import CType, Integer
+from plait.bmc.c.reading.types import CType, Integer
 from plait.bmc.program.source import Place
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from plait.bmc.c import binding
-from plait.bmc.c.tree import Block, Declaration, Definition, nodes
-from plait.bmc.c.types import (
+from plait.bmc.c.reading import binding
+from plait.bmc.c.reading.tree import Block, Declaration, Definition, nodes
+from plait.bmc.c.reading.types import (
     SYNCHRONIZATION,
     Array,
     CType,
@@ -21,7 +21,7 @@ from plait.bmc.c.types import (
     Synchronization,
     Void,
 )
-from plait.bmc.c.usage import analyse, note
+from plait.bmc.c.reading.usage import analyse, note
 from plait.bmc.program.source import Place, Source
 from plait.kernel.errors import UsageError
 
@@ -189,7 +189,7 @@ class Unit:
 
     def declaration(self, cursor: Any) -> Declaration:
         """The variable that a cursor refers to, or declares."""
-        from plait.bmc.c.syntax import expression
+        from plait.bmc.c.reading.syntax import expression
 
         first = cursor.canonical
         key = (first.spelling, first.location.file.name if first.location.file else "", first.location.offset)
@@ -235,7 +235,7 @@ class Unit:
 
     def function(self, name: str) -> Definition | None:
         """A function with a body."""
-        from plait.bmc.c.syntax import statement
+        from plait.bmc.c.reading.syntax import statement
 
         if name in self.known:
             return self.known[name]
@@ -258,4 +258,4 @@ class Unit:
         return found
 
 
-_HINT = "docs/reference/bmc-c.md lists the part of C that can be checked"
+_HINT = "the section on C of docs/reference/bmc.md lists what can be checked"

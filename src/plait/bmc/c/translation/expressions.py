@@ -7,9 +7,7 @@ import codecs
 import dataclasses
 from collections.abc import Callable
 
-from plait.bmc.c.memory import Memory
-from plait.bmc.c.model import Model
-from plait.bmc.c.tree import (
+from plait.bmc.c.reading.tree import (
     Assign,
     Binary,
     Block,
@@ -30,7 +28,7 @@ from plait.bmc.c.tree import (
     Text,
     Unary,
 )
-from plait.bmc.c.types import (
+from plait.bmc.c.reading.types import (
     ADDRESS,
     CHAR,
     INT,
@@ -51,8 +49,10 @@ from plait.bmc.c.types import (
     promoted,
     similar,
 )
-from plait.bmc.c.usage import plain
-from plait.bmc.c.values import NOWHERE, ZERO, Located, Object, Origins, Reference, Val
+from plait.bmc.c.reading.usage import plain
+from plait.bmc.c.translation.memory import Memory
+from plait.bmc.c.translation.model import Model
+from plait.bmc.c.translation.values import NOWHERE, ZERO, Located, Object, Origins, Reference, Val
 from plait.bmc.program.arithmetic import negate, operation, wrap
 from plait.bmc.program.builder import CodeBuilder, Label
 from plait.bmc.program.definition import DIVISION, OVERFLOW, Choice, Constant, Expr, Read, Set

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.pthreads import SYNCHRONIZATION_CALLS, integer_result, no_effect
-from plait.bmc.c.threads import THREAD_CALLS
-from plait.bmc.c.tree import Call, Cast, Expression, Text
-from plait.bmc.c.types import (
+from plait.bmc.c.reading.tree import Call, Cast, Expression, Text
+from plait.bmc.c.reading.types import (
     BOOL,
     CHAR,
     INT,
@@ -24,7 +22,9 @@ from plait.bmc.c.types import (
     integer,
     size,
 )
-from plait.bmc.c.values import ZERO, Located, Reference, Val
+from plait.bmc.c.translation.pthreads import SYNCHRONIZATION_CALLS, integer_result, no_effect
+from plait.bmc.c.translation.threads import THREAD_CALLS
+from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
     ASSERTIONS,
@@ -40,7 +40,7 @@ from plait.bmc.program.definition import (
 )
 
 if TYPE_CHECKING:
-    from plait.bmc.c.translator import Translator
+    from plait.bmc.c.translation.translator import Translator
 
 NOTHING = Val(ZERO, VOID)
 
@@ -157,7 +157,7 @@ def _allocated(of: Translator, e: Call, wanted: int | None) -> Val:
             code.step([Set(found.alive, ZERO, Constant(True))])
         start = of.pointer(of.element(place, ZERO) if isinstance(t, Array) else place)
         return Val(start.expr, pointer, start.origins, start.target)
-    from plait.bmc.c.types import cells
+    from plait.bmc.c.reading.types import cells
 
     number = code.local(f"{found.name} count", temporary=True)
     text = f"malloc is called more than {copies} times here"
@@ -180,7 +180,7 @@ def _free(of: Translator, e: Call) -> Val:
     after = code.label()
     of.branch(operation("==", address, ZERO), done, after)
     of.mark(after)
-    from plait.bmc.c.types import cells
+    from plait.bmc.c.reading.types import cells
 
     for found in of.objects(value.origins):
         if found.base is None or found.alive is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plait.bmc.c import binding
-from plait.bmc.c.tree import (
+from plait.bmc.c.reading import binding
+from plait.bmc.c.reading.tree import (
     Assign,
     Binary,
     Block,
@@ -36,10 +36,20 @@ from plait.bmc.c.tree import (
     Text,
     Unary,
 )
-from plait.bmc.c.types import Array, CType, Function, Integer, Pointer, Struct, Synchronization, common, promoted
+from plait.bmc.c.reading.types import (
+    Array,
+    CType,
+    Function,
+    Integer,
+    Pointer,
+    Struct,
+    Synchronization,
+    common,
+    promoted,
+)
 
 if TYPE_CHECKING:
-    from plait.bmc.c.unit import Unit
+    from plait.bmc.c.reading.unit import Unit
 
 _NAMES = {
     "ASM_STMT": "inline assembly",

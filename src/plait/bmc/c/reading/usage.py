@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from plait.bmc.c.tree import (
+from plait.bmc.c.reading.tree import (
     Assign,
     Binary,
     Block,
@@ -36,7 +36,7 @@ from plait.bmc.c.tree import (
     children,
     nodes,
 )
-from plait.bmc.c.types import Array, Integer, Pointer
+from plait.bmc.c.reading.types import Array, Integer, Pointer
 
 ENDING = frozenset(("abort", "exit", "_exit", "_Exit", "pthread_exit", "__assert_fail", "__VERIFIER_error"))
 """Functions that do not return."""

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.types import (
+from plait.bmc.c.reading.types import (
     ADDRESS,
     Array,
     CType,
@@ -26,7 +26,7 @@ from plait.bmc.c.types import (
     offset,
     similar,
 )
-from plait.bmc.c.values import ZERO, Located, Object, Origins, Pointed, Reference, Val
+from plait.bmc.c.translation.values import ZERO, Located, Object, Origins, Pointed, Reference, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.builder import CodeBuilder, Label
 from plait.bmc.program.definition import (
@@ -44,7 +44,7 @@ from plait.bmc.program.definition import (
 from plait.bmc.program.source import Place
 
 if TYPE_CHECKING:
-    from plait.bmc.c.model import Model
+    from plait.bmc.c.translation.model import Model
 
 
 class Memory:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.model import Thread
-from plait.bmc.c.tree import Call, Cast, Expression, Number
-from plait.bmc.c.types import INT, VOID, Pointer, as_number
-from plait.bmc.c.values import ZERO, Val
+from plait.bmc.c.reading.tree import Call, Cast, Expression, Number
+from plait.bmc.c.reading.types import INT, VOID, Pointer, as_number
+from plait.bmc.c.translation.model import Thread
+from plait.bmc.c.translation.values import ZERO, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
     LIMITS,
@@ -25,7 +25,7 @@ from plait.bmc.program.definition import (
 )
 
 if TYPE_CHECKING:
-    from plait.bmc.c.translator import Translator
+    from plait.bmc.c.translation.translator import Translator
 
 SUCCESS = Val(ZERO, INT)
 NOTHING = Val(ZERO, VOID)

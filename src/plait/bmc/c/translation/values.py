@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from plait.bmc.c.types import CType
+from plait.bmc.c.reading.types import CType
 from plait.bmc.program.definition import Constant, Expr, Variable
 
 Origins = frozenset[str]
