@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -46,6 +47,7 @@ class Answer(NamedTuple):
 
 def main() -> None:
     """Decide the properties of a request, and write the answers as they come."""
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     sys.stdout = sys.stderr  # nothing else may write to the answers
 
@@ -55,6 +57,13 @@ def main() -> None:
 
     with suppress(BrokenPipeError):  # nobody wants the answers any more
         decide(pickle.load(sys.stdin.buffer), send)
+
+
+def _watch(parent: int) -> None:
+    """End with the process that asked, however that ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def decide(request: Request, send: Callable[[Any], None]) -> None:
