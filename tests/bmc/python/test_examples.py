@@ -44,3 +44,20 @@ def test_verdict(name: str, function: str, violated: set[str]) -> None:
 def test_python_runs_it(name: str) -> None:
     """The right twin runs in CPython, and its assertions hold there."""
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "racy"),
+    [
+        ("lost_update", "main", False),
+        ("lost_update", "main_wrong", True),
+        ("bank", "main", False),
+        ("double_checked", "main", True),
+        ("producer_consumer", "main", False),
+        ("async_counter", "main_wrong", False),
+    ],
+)
+def test_races(name: str, function: str, racy: bool) -> None:
+    """Plain accesses race; operations of queues do not, nor do tasks, which switch only at await."""
+    verdict = check(load_python(EXAMPLES / f"{name}.py", function), encoding="explicit", races=True)
+    assert (next(p for p in verdict.properties if p.name == "races").status == "violated") is racy

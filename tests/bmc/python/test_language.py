@@ -20,6 +20,36 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {
+    "iteration of a dict": Case(
+        """
+        lock = threading.Lock()
+        table = {1: 1}
+        def add():
+            with lock:
+                table[2] = 2
+        def read():
+            with lock:
+                for key in table:
+                    assert table[key] == key
+        def main():
+            run(add, read)
+        """,
+        """with lock:
+                for""",
+        """if True:
+                for""",
+    ),
+    "numbers with names": Case(
+        """
+        class Level(enum.IntEnum):
+            LOW = 1
+            HIGH = 5
+        def main():
+            assert Level.HIGH - Level.LOW == 4 and Level.LOW == 1
+        """,
+        "HIGH = 5",
+        "HIGH = 6",
+    ),
     "executor": Case(
         """
         from concurrent.futures import ThreadPoolExecutor

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from plait.bmc import check
 from plait.kernel.errors import PlaitError
 from tests.bmc.python.programs import HEADER, load_text
 
@@ -57,3 +58,28 @@ def test_no_such_function(tmp_path: Path) -> None:
 def test_the_module_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(PlaitError, match="ZeroDivisionError"):
         load_text(tmp_path, "x = 1 // 0\ndef main():\n    pass\n")
+
+
+def test_closure_of_a_function_in_a_loop(tmp_path: Path) -> None:
+    """Each call has variables of its own, which the translation does not have."""
+    text = """
+    def start(n):
+        def work():
+            assert n >= 0
+        Thread(target=work).start()
+    def main():
+        n = 0
+        while n < 2:
+            start(n)
+            n += 1
+    """
+    with pytest.raises(PlaitError, match="work uses n of start, which a loop calls"):
+        load_text(tmp_path, text)
+
+
+def test_limits_are_reported(tmp_path: Path) -> None:
+    """A list that grows beyond the bound is no proof."""
+    program = load_text(tmp_path, "def main():\n    a = []\n    while len(a) < 5:\n        a.append(1)\n", objects=4)
+    assert {p.status for p in check(program, encoding="explicit").properties} == {"inconclusive"}
+    program = load_text(tmp_path, "def main():\n    a = []\n    while len(a) < 5:\n        a.append(1)\n", objects=5)
+    assert {p.status for p in check(program, encoding="explicit").properties} == {"holds"}

@@ -191,7 +191,7 @@ class Calls(Objects):
         if isinstance(body, list) and any(isinstance(n, ast.Yield | ast.YieldFrom) for s in body for n in ast.walk(s)):
             raise self.refused(node, f"{function.name} is a generator", "collect the items in a list")
         context = self.of.context((self.frame.context, self.code.number), node, (function.node, tag))
-        frame = Frame(function, context, context, outer, owner)
+        frame = Frame(function, context, context, outer, owner, bool(self.loops))
         self._bind(frame, found, named, node)
         before, here = self.frame, self.code.here
         end = self.code.label()

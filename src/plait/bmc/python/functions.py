@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import types
 from collections.abc import Hashable, Iterator
@@ -41,6 +42,11 @@ class Function:
     def name(self) -> str:
         """The name, for traces."""
         return "lambda" if isinstance(self.node, ast.Lambda) else self.node.name
+
+    @functools.cached_property
+    def free(self) -> frozenset[str]:
+        """The names that it may take from outside."""
+        return frozenset(_free(self.node))
 
     @property
     def suspends(self) -> bool:
@@ -88,6 +94,8 @@ class Frame:
     """The frame of the function around it."""
     owner: type | None = None
     """The class of a method, for `super()`."""
+    repeated: bool = False
+    """Whether the call is in a loop, so that all its calls share these variables."""
     fixed: dict[str, Value] = dataclasses.field(default_factory=dict)
     """Variables that have one value at this point of the translation: of a loop that is unrolled."""
     renamed: dict[str, Hashable] = dataclasses.field(default_factory=dict)

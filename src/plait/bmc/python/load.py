@@ -13,9 +13,9 @@ from typing import Any
 
 from plait.bmc.program.definition import ASSERTIONS, Constant, Ensure, Program
 from plait.bmc.program.source import Source
-from plait.bmc.python.executors import Executors
 from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.heap import Heap
+from plait.bmc.python.library.executors import Executors
 from plait.bmc.python.liveness import forget
 from plait.bmc.python.translation import Options, Translation
 from plait.kernel.errors import PlaitError, UsageError

@@ -16,7 +16,7 @@ from plait.bmc.program.builder import Label
 from plait.bmc.program.definition import ASSERTIONS, Constant, Expr, Read
 from plait.bmc.python.functions import UNKNOWN
 from plait.bmc.python.heap import Site
-from plait.bmc.python.threads import Threads
+from plait.bmc.python.library.threads import Threads
 from plait.bmc.python.translation import CONTAINERS, IS_SET
 from plait.bmc.python.values import (
     BOOL,

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 
 from plait.bmc.program.arithmetic import operation
-from plait.bmc.program.definition import ASSERTIONS, Branch, Constant, Expr, Read, Set
+from plait.bmc.program.definition import ASSERTIONS, Action, Branch, Constant, Expr, Read, Set
 from plait.bmc.python.code import Exit
 from plait.bmc.python.expressions import Expressions
 from plait.bmc.python.values import (
@@ -330,6 +330,10 @@ class Statements(Expressions):
         kept = (self.frame.context, node, "iterated")
         self.store(kept, value, "iterated object", local=True)
         self.code.set(counter, Constant(0))
+        size = self.of.variables((*key, "size"), INT, "size at the start", self.code, NO_VALUE)[0]
+        assert value.type.site is not None
+        if not issubclass(value.type.site.cls, list):
+            self.code.set(size, self.length(value))
         again, inside, end = (self.code.label() for _ in range(3))
         self.code.mark(again)
         self.at(node)
@@ -342,7 +346,13 @@ class Statements(Expressions):
             parts = [self.copied(self.content(items, Read(counter), field)) for field in fields]
             copy = tuple(action for _, actions in parts for action in actions)
             there = operation("<", Read(counter), items.count)
-            self.emit([Set(more, None, there), Branch(Read(more), copy, ())], atomic=True)
+            actions: list[Action] = [Set(more, None, there), Branch(Read(more), copy, ())]
+            if issubclass(items.site.cls, list):
+                self.emit(actions, atomic=True)
+            else:
+                same = operation("==", items.count, Read(size))
+                text = f"RuntimeError: the {items.site.cls.__name__} changed during iteration"
+                self.guarded(same, RuntimeError, ASSERTIONS, text, actions)
             self.code.branch(Read(more), inside, end)
             self.code.mark(inside)
             content = parts[0][0] if len(parts) == 1 else self.packed([part for part, _ in parts])

@@ -162,8 +162,8 @@ class Translation:
             return NONE_VALUE
         if isinstance(value, bool):
             return truth(value)
-        if type(value) is int:
-            return number(value)
+        if type(value) is int or isinstance(value, enum.IntEnum):
+            return number(int(value))
         if isinstance(value, str | enum.Enum):
             return Value(constant("str", self.heap.text(value)))
         if type(value) is tuple:

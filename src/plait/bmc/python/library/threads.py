@@ -13,8 +13,9 @@ from typing import Any
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.builder import CodeBuilder
 from plait.bmc.program.definition import ASSERTIONS, Constant, Expr, Read, Require, Set
+from plait.bmc.python.functions import Closure, Frame, Function
 from plait.bmc.python.heap import Site
-from plait.bmc.python.locks import Locks
+from plait.bmc.python.library.locks import Locks
 from plait.bmc.python.translation import CONTAINERS, LOCK, RLOCK, ThreadPlan
 from plait.bmc.python.values import (
     BOOL,
@@ -240,6 +241,9 @@ class Threads(Locks):
     def _plan(
         self, site: Site, copy: int, target: Value | None, required: bool, label: Value | None = None, role: str = ""
     ) -> ThreadPlan:
+        static = None if target is None or target.type.static is None else target.type.static.value
+        if isinstance(static, Closure):
+            self.unshared(static.function, static.frame)
         found = self.of.plans.get((site, copy))
         if found is None:
             role = role or self.role(site, target)
@@ -249,6 +253,13 @@ class Threads(Locks):
         elif target is not None:
             found.target = target
         return found
+
+    def unshared(self, function: Function, frame: Frame | None) -> None:
+        """A thread must not use the variables of a function that is called again and again: each call has its own."""
+        used = function.free & (frame.function.captured if frame is not None else frozenset())
+        if frame is not None and frame.repeated and used:
+            what = f"{function.name} uses {', '.join(sorted(used))} of {frame.function.name}, which a loop calls"
+            raise self.refused(self.node, what, "pass the values as arguments of the thread")
 
     def role(self, site: Site, target: Value | None) -> str:
         """What threads of a place are called."""

@@ -10,7 +10,7 @@ from typing import Any
 from plait.bmc.program import synchronization as sync
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Constant, Read, Require, Set
-from plait.bmc.python.tasks import Tasks
+from plait.bmc.python.library.tasks import Tasks
 from plait.bmc.python.translation import ThreadPlan
 from plait.bmc.python.values import BOOL, INT, NO_VALUE, NONE_VALUE, Value, converted, number, scalar
 

@@ -25,8 +25,8 @@ from plait.bmc.program.definition import (
     Set,
     Variable,
 )
-from plait.bmc.python.containers import ZERO, Containers
 from plait.bmc.python.heap import Site
+from plait.bmc.python.library.containers import ZERO, Containers
 from plait.bmc.python.translation import LOCK, RLOCK
 from plait.bmc.python.values import BOOL, INT, NONE_VALUE, Type, Value, number, scalar, truth
 
