@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from plait.bench.papers import bmc as tables
+from plait.bench.papers import projections
 from plait.cli.main import main
 
 
@@ -26,11 +27,15 @@ def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(tables, "SETTINGS", chosen)
     monkeypatch.setattr(tables, "_SEEDS", 3)
     monkeypatch.setattr(tables, "WAYS", {w: tables.WAYS[w] for w in (tables.BMC, tables.PBMC, tables.EXPLICIT)})
+    monkeypatch.setattr(projections, "SHAPES", [projections.Shape(projections.separate, "other threads", 1, 1)])
     plot = tmp_path / "bmc.svg"
     code, out, _ = run(capsys, "bench", "bmc", "--json", "-q", "--plot", str(plot))
     rows = json.loads(out)["tables"][0]["rows"]
     assert code == 0
-    assert len(rows) == 2 * len(tables.WAYS)
+    assert len(rows) == 2 * len(tables.WAYS) + len(projections.WAYS)
+    shapes = [r["cells"]["found"]["value"] for r in rows[2 * len(tables.WAYS) :]]
+    assert shapes == ["unsat"] * len(projections.WAYS)
+    rows = rows[: 2 * len(tables.WAYS)]
     assert {(r["setting"][:5], r["cells"]["found"]["value"]) for r in rows} == {("Index", "unsat"), ("DPhil", "sat")}
     assert rows[0]["cells"]["solving"]["published"] == 19.531
     assert ET.fromstring(plot.read_text(encoding="utf-8")).tag.endswith("svg")

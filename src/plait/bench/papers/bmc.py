@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from plait.bench.options import Options
+from plait.bench.papers import projections
 from plait.bench.table import Cell, Column, Plot, Row, Table
 from plait.bmc.api import check
 from plait.bmc.load import load
@@ -137,6 +138,9 @@ def measure(options: Options) -> Table:
                 options.tell(f"{len(table.rows) + 1}/{len(chosen) * len(WAYS)}  {name}: {way}")
                 _add(table, name, way, mean(setting, way, options.timeout))
     table.summary += _summary(table.rows)
+    if table.complete:
+        with table.measuring():
+            projections.add_rows(table, options)
     return table
 
 
