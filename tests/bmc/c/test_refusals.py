@@ -112,3 +112,16 @@ def test_unused_functions_may_contain_anything(tmp_path: Path) -> None:
     file = tmp_path / "unused.c"
     file.write_text("double half(double d) { return d / 2; }\nint main(void) { return 0; }\n", encoding="utf-8")
     assert [code.name for code in load_c(file).processes] == ["main"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "body",
+    ["".join(f"if (x == {n}) x++; else " for n in range(1500)) + "x = 0;", f"x = {'+'.join(['x'] * 3000)};"],
+    ids=["else if", "sum"],
+)
+def test_deep_nesting_is_an_error(body: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.c"
+    file.write_text(f"int x; int main(void) {{ {body} return 0; }}\n", encoding="utf-8")
+    with pytest.raises(PlaitError, match=r"deep\.c, line 1, .*deep nesting"):
+        load_c(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 from plait.bmc.c.reading.types import VOID, Pointer
@@ -36,11 +37,21 @@ def load_c(
     for name, value in (("unwind", unwind), ("objects", objects), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{name}={value} is too small", hint="give 1 or more")
-    unit = Unit(Path(path))
+    try:
+        return _loaded(Path(path), Options(unwind, objects, threads, overflow, leaks))
+    except (RecursionError, ctypes.ArgumentError):
+        # ctypes wraps a RecursionError in a function that converts an argument.
+        raise UsageError(
+            f"{path}: the nesting of a statement, an expression or of calls is too deep",
+            hint="split the expression or the chain of else if, or set a smaller bound for recursion",
+        ) from None
+
+
+def _loaded(path: Path, options: Options) -> Program:
+    unit = Unit(path)
     if unit.function("main") is None:
         raise UsageError(f"{path} has no function main", hint="give the file that contains main")
     reachable(unit)
-    options = Options(unwind, objects, threads, overflow, leaks)
     model = _translated(unit, options)
     for _ in range(_MOST_PASSES):
         model = _translated(unit, options, model)

@@ -65,6 +65,11 @@ _NAMES = {
 
 def statement(unit: Unit, cursor: Any) -> Statement:
     """Read a statement."""
+    with unit.nested(cursor):
+        return _statement(unit, cursor)
+
+
+def _statement(unit: Unit, cursor: Any) -> Statement:
     kind = cursor.kind.name
     parts = list(cursor.get_children())
     place = unit.place(cursor)
@@ -171,6 +176,11 @@ def _constant(unit: Unit, cursor: Any) -> int:
 
 def expression(unit: Unit, cursor: Any) -> Expression:
     """Read an expression."""
+    with unit.nested(cursor):
+        return _expression(unit, cursor)
+
+
+def _expression(unit: Unit, cursor: Any) -> Expression:
     kind = cursor.kind.name
     place = unit.place(cursor)
     parts = [c for c in cursor.get_children() if c.kind.name not in ("TYPE_REF", "NAMESPACE_REF")]

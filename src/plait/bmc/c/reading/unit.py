@@ -5,6 +5,8 @@ Only what `main` can reach is read, so headers may contain anything. `syntax.py`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,6 +57,8 @@ _REFUSED = {
     "VECTOR": "vectors",
     "EXTVECTOR": "vectors",
 }
+_DEEPEST = 150
+"""The number of statements and expressions that may be nested."""
 _TEXT = 90
 """The length at which the text of a statement is cut."""
 
@@ -74,6 +78,7 @@ class Unit:
         self.known: dict[str, Definition] = {}
         self.structs: dict[Any, Struct] = {}
         self.declarations: dict[Any, Declaration] = {}
+        self.depth = 0
         self.locals: list[Declaration] = []
         """The variables of the function that is being read."""
         for cursor in self.unit.cursor.get_children():
@@ -103,6 +108,15 @@ class Unit:
     def refuse(self, cursor: Any, what: str, hint: str | None = None) -> NoReturn:
         """Say that a construct is not supported, and where it is."""
         raise self.refusal(self.place(cursor), what, hint)
+
+    @contextmanager
+    def nested(self, cursor: Any) -> Iterator[None]:
+        """Read a statement or an expression inside of another one."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.refuse(cursor, "this deep nesting", "split the expression or the chain of else if")
+        yield
+        self.depth -= 1
 
     def refusal(self, place: Place, what: str, hint: str | None = None) -> Exception:
         """The error for a construct that is not supported."""
