@@ -104,9 +104,13 @@ def test_timeouts_bounds_and_refusals_are_no_answers(tmp_path: Path, monkeypatch
     table = compared(programs("true"))
     assert (table.rows[1].value("answer"), exit_code([table])) == ("bounded", 0)
     assert "CBMC decides 0 of 1 programs; not decided: sum 0 (bounded)." in table.summary
-    installed(tmp_path, monkeypatch, "[]")
-    row = compared(programs("true")).rows[1]
-    assert (row.value("answer"), row.note) == ("refused", "cbmc: []")
+    installed(tmp_path, monkeypatch, json.dumps([{"messageType": "ERROR", "messageText": "not supported"}]))
+    table = compared(programs("true"))
+    assert (table.rows[1].value("answer"), table.rows[1].note) == ("refused", "cbmc: not supported")
+    assert exit_code([table]) == 0
+    installed(tmp_path, monkeypatch, "Segmentation fault")  # a crash is no refusal
+    table = compared(programs("true"))
+    assert (table.rows[1].failed, exit_code([table])) == ("cbmc: Segmentation fault", 3)
     installed(tmp_path, monkeypatch, report(passed=("main.assertion.1",)), wait=30)
     row = side.compare(Options(timeout=0.2), programs("true"), [side.Cbmc()]).rows[0]
     assert (row.value("answer"), row.limit, row.cells["time"].at_least) == ("timeout", "timeout", True)

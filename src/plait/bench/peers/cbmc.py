@@ -92,6 +92,10 @@ class Answer(NamedTuple):
     memory_bytes: int | None = None
 
 
+class RefusedError(FailedError):
+    """A checker does not support a program; the message is its own."""
+
+
 class Peer(ABC):
     """A checker of C programs."""
 
@@ -123,7 +127,8 @@ class Plait(Peer):
         except (ValueError, StopIteration):
             raise FailedError(f"unexpected output of plait bmc: {measured.output.strip()[-200:]}") from None
         if "error" in found:
-            raise FailedError(found["error"]["message"])
+            error = RefusedError if found["error"]["kind"] in ("usage", "model") else FailedError
+            raise error(found["error"]["message"])
         # Plait also looks for deadlocks and so on; CBMC checks assertions only.
         asserted = [each["status"] for each in found["properties"] if each["name"] == "assertions"]
         answers = {"holds": "true", "violated": "false"}
@@ -172,7 +177,8 @@ def answer_of(output: str) -> str:
     failed = [each["property"] for each in results if each["status"] == "FAILURE"]
     if status != "failure" or not failed:
         texts = [part["messageText"] for part in parts if part.get("messageType") == "ERROR"]
-        raise FailedError(f"cbmc: {' / '.join(texts) or output.strip()[-200:] or 'no output'}")
+        error = RefusedError if texts else FailedError
+        raise error(f"cbmc: {' / '.join(texts) or output.strip()[-200:] or 'no output'}")
     return "bounded" if all(re.search(r"\.unwind\.\d+$", name) for name in failed) else "false"
 
 
@@ -253,8 +259,10 @@ def _add(table: Table, program: Program, peer: Peer, file: Path, timeout: float,
         answer = Answer(said, measured.seconds, measured.cpu_seconds, measured.memory_bytes)
     except StoppedError:
         answer = Answer("timeout", timeout)
-    except FailedError as error:
+    except RefusedError as error:
         return table.add(program.name, peer.name, answer=Cell("refused"), note=str(error))
+    except FailedError as error:
+        return table.add(program.name, peer.name, answer=Cell("failed"), failed=str(error))
     expected = program.verdict
     if expected is None and ours is not None and ours.value("answer") in DECIDED:
         expected = ours.value("answer")  # nothing is known: the answers must at least agree
