@@ -1,5 +1,6 @@
 // Recursive functions with constant and other arguments.
 // verdict: true
+// options: unwind=7
 #include <assert.h>
 #include <pthread.h>
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
