@@ -218,6 +218,10 @@ def tasks_outcome(text: str, seed: int) -> Any:
     except Exception:
         return "exception"
     finally:
-        for task in asyncio.all_tasks(loop):
+        left = asyncio.all_tasks(loop)
+        for task in left:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
+            task.cancel()
+        with contextlib.suppress(DeadlockError):
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
