@@ -49,3 +49,18 @@ def test_the_verdict_of_a_program(path: Path) -> None:
     violated = {name for name, s in status.items() if s == "violated"} - (SILENT - expected)
     assert violated - {"assertions"} == expected
     assert ("assertions" in violated) == (said(path, "verdict") == "false")
+
+
+RACES = {
+    # All accesses are ordered by locks, atomics, barriers or joins.
+    "holds": "barrier buffer_ok lazy01 list once_and_spin rwlock_ok semaphores stateful02 test_and_set ticket_lock",
+    # Ordinary variables as flags; readers that write; a lock that is not the one of the variable; no lock at all.
+    "violated": "dekker fib_bench peterson rwlock_bad singleton twostage_3 use_after_free cas_counter",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), [(n, s) for s, names in RACES.items() for n in names.split()])
+def test_data_races(name: str, expected: str) -> None:
+    path = next(p for p in PROGRAMS if p.stem == name)
+    verdict = check(load_c(path, **options(path)), encoding="explicit", races=True, properties=["races"], timeout=120)
+    assert [p.status for p in verdict.properties] == [expected]
