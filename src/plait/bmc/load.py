@@ -6,13 +6,11 @@ A Python target is a function that returns a Program (`counter.py:program`), or 
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from plait.bmc.language.compiler import compile_program
 from plait.bmc.program.definition import Program
 from plait.kernel.errors import PlaitError, UsageError
 from plait.kernel.imports import import_file
@@ -74,11 +72,14 @@ def parse_program(
     >>> [v.name for v in parse_program("int x = 0; process p { int t; t = x; }").variables]
     ['x', 'p.t']
     """
+    from msgspec import structs
+
+    from plait.bmc.language.compiler import compile_program
     from plait.bmc.language.parser import parse
 
     try:
         tree = parse(text, name)
-        return compile_program(dataclasses.replace(tree, atomic=True) if atomic else tree, parameters)
+        return compile_program(structs.replace(tree, atomic=True) if atomic else tree, parameters)
     except RecursionError:
         raise UsageError(
             f"{name}: the nesting of a statement or an expression is too deep",
