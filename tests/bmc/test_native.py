@@ -63,7 +63,7 @@ def enabled(interpreter: Interpreter, state: State, process: int) -> list[Any]:
 
 
 def is_deadlock(interpreter: Interpreter, state: State) -> bool:
-    """Each process has ended, is not started, or waits; and a required one waits."""
+    """Each process has ended, is not started, or waits, perhaps for the end of an atomic section; a required one waits."""
     waits = False
     for number, code in enumerate(interpreter.program.processes):
         at = state.locations[number]
@@ -71,7 +71,7 @@ def is_deadlock(interpreter: Interpreter, state: State) -> bool:
             return False
         if at == code.end or (code.spawned and at == 0):
             continue
-        if at == code.stuck or not code.instructions[at].waits:
+        if at == code.stuck or (interpreter.ready(state, number) and not code.instructions[at].waits):
             return False
         waits = waits or code.required
     return waits

@@ -316,14 +316,20 @@ impl Search<'_> {
     }
 
     /// Whether a state without enabled steps is a deadlock: some required process waits, and no process is at an `assume`
-    /// or after a failed check.
+    /// or after a failed check. A process also waits while another one is in an atomic section.
     fn is_deadlock(&self) -> bool {
+        let processes = || self.program.processes.iter().zip(&self.locations).enumerate();
+        let inside = |process: &Process, location: usize| {
+            process.instructions.get(location).is_some_and(|instruction| instruction.exclusive)
+        };
+        let section = processes().find(|(_, (process, location))| inside(process, **location)).map(|(p, _)| p);
         let mut waits = false;
-        for (process, &location) in self.program.processes.iter().zip(&self.locations) {
+        for (p, (process, &location)) in processes() {
             if location == process.end() || process.spawned && location == 0 {
                 continue;
             }
-            if location > process.end() || !process.instructions[location].waits {
+            let excluded = section.is_some_and(|q| q != p);
+            if location > process.end() || !(excluded || process.instructions[location].waits) {
                 return false;
             }
             waits |= process.required;
