@@ -222,6 +222,7 @@ def tasks_outcome(text: str, seed: int) -> Any:
         for task in left:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             task.cancel()
-        with contextlib.suppress(DeadlockError):
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        if left:
+            with contextlib.suppress(DeadlockError):
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
