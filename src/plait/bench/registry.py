@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "liveness": _engine("liveness", "time and memory of temporal properties", "repeats"),
     "native": _engine("native", "native execution of handlers, cold and warm searches, two workers", "repeats"),
     "memory": _engine("memory", "100 million states within 4 GiB"),
-    "startup": _engine("startup", "wall time of plait --help and of a small check", "repeats"),
+    "startup": _engine("startup", "wall time of plait --help, a small check and plait bmc", "repeats"),
     "explore": _engine("explore", "how fast plait explore answers: a step, a long run, a graph", extra="explore"),
 }
 GROUPS = {

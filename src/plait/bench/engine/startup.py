@@ -1,4 +1,4 @@
-"""Start-up time: `plait --help`, and a whole check of a model with about a thousand states."""
+"""Start-up time: `plait --help`, a whole check of a model with about a thousand states, and `plait bmc` on a small program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SIZES = ("proposers=2", "acceptors=2", "learners=2", "quorum=false")
 HELP = [str(PLAIT), "--help"]
 CHECK = [str(PLAIT), "check", "paxos", *(word for size in SIZES for word in ("-p", size)), "--json"]
 STATES = 1_156
-HELP_SECONDS, CHECK_SECONDS = 0.3, 0.6
+BMC = [str(PLAIT), "bmc", "peterson", "--json"]
+HELP_SECONDS, CHECK_SECONDS, BMC_SECONDS = 0.3, 0.6, 0.3
 
 
 def measure(options: Options) -> Table:
@@ -28,13 +29,19 @@ def measure(options: Options) -> Table:
     with table.measuring():
         if not PLAIT.exists():
             raise SkippedError(f"{PLAIT} does not exist; run make setup")
-        options.tell("plait --help, plait check paxos")
+        options.tell("plait --help, plait check paxos, plait bmc peterson")
         repeats = options.repeats or (3 if options.quick else 10)
-        runs = interleaved(repeats, help=lambda: _seconds(HELP), check=lambda: _seconds(CHECK, f'"states":{STATES}'))
+        runs = interleaved(
+            repeats,
+            help=lambda: _seconds(HELP),
+            check=lambda: _seconds(CHECK, f'"states":{STATES}'),
+            bmc=lambda: _seconds(BMC, '"verdict":"holds"'),
+        )
         table.raw |= runs
         for name, what, target in (
             ("help", "plait --help", HELP_SECONDS),
             ("check", f"plait check paxos, {STATES:,} states", CHECK_SECONDS),
+            ("bmc", "plait bmc peterson", BMC_SECONDS),
         ):
             middle = median(runs[name])
             table.add(
