@@ -1,4 +1,4 @@
-"""Start-up time: `plait --help`, a whole check of a model with about a thousand states, and `plait bmc` on a small program."""
+"""Start-up time: `plait --help`, a whole check of a model with about a thousand states, `plait bmc` on a small program."""
 
 from __future__ import annotations
 
