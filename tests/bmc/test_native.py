@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plait.bmc.execution import explicit, lowering
+from plait.bmc.execution import lowering
 from plait.bmc.execution.interpreter import Interpreter, State
 from plait.bmc.execution.native import Enumerated, Enumeration, NativeRun
 from plait.bmc.load import load, parse_program, zoo
@@ -35,6 +35,7 @@ from plait.bmc.program.definition import (
 )
 from tests.bmc.encodings import watched
 from tests.bmc.programs import Random, programs
+from tests.oracle import program_states
 
 _SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 MOST = 3000
@@ -98,7 +99,7 @@ def racing(interpreter: Interpreter, state: State) -> set[tuple[int, int]]:
 
 def truth(program: Program, conditions: list[Expr], width: int | None = None, depth: int | None = None) -> Truth | None:
     """Everything that the native enumeration must find. None: too many states."""
-    enumeration = explicit.Enumeration(program, width)
+    enumeration = program_states.Enumeration(program, width)
     interpreter = enumeration.interpreter
     found = Truth(0, 0, 0, 0, [None] * len(conditions), None, None)
     try:
@@ -301,7 +302,7 @@ def test_programs_of_the_zoo(name: str) -> None:
     conditions = [p.bad for p in program.properties]
     if compare(program, conditions) is None:
         # Too large for the interpreter: the first layers only.
-        enumeration = explicit.Enumeration(program)
+        enumeration = program_states.Enumeration(program)
         counts = []
         for _ in enumeration.layers():
             counts.append(len(enumeration.parents))

@@ -21,9 +21,9 @@ from plait.report.html import report, trace_page
 from plait.report.space_time.text import draw
 from plait.report.viewer import POLICY
 from plait.report.wording import access_lines
-from tests.support.threaded_programs import counter, embrace, guess, traced
 from tests.report import samples
 from tests.support.browser import PHONE, tab, violations
+from tests.support.threaded_programs import counter, embrace, guess, traced
 
 pytestmark = pytest.mark.slow
 

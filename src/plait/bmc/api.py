@@ -130,5 +130,8 @@ def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
             raise UsageError(f"{program.name} has no property {name!r}", hint=f"its properties are: {known}")
     chosen = [p for p in program.properties if not names or p.name in names]
     if not chosen:
-        raise UsageError(f"{program.name} has no property", hint="add always name: condition; or assert(condition);")
+        raise UsageError(
+            f"{program.name} has no property, and nothing in it can fail",
+            hint="add an assertion, or look for data races: races=True",
+        )
     return chosen

@@ -21,7 +21,7 @@ class Reading(NamedTuple):
 
     unwind: int = 8
     """The maximal depth of recursion."""
-    objects: int = 4
+    objects: int = 8
     """The maximal number of objects that one allocation in the source makes."""
     threads: int = 4
     """The maximal number of threads that one place in the source starts, if the number is not known."""

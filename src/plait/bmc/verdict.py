@@ -42,7 +42,9 @@ def verdict_of(
     bad = next((r for r in results if r.status == "violated"), None)
     bounds = [f.bound for f in findings if f.bound and f is not limit] + ([beyond] if beyond else [])
     bound = next((b for b in bounds if not b.startswith("depth")), bounds[0] if bounds else None)
-    status = "violated" if bad else "inconclusive" if any(r.status != "holds" for r in results) else "holds"
+    status = (
+        "violated" if bad else "inconclusive" if not results or any(r.status != "holds" for r in results) else "holds"
+    )
     first = bad or next((r for r in results if r.trace is not None), None)
     violated = next((f.property for f in findings if bad is not None and f.property.name == bad.name), None)
     message = _message(findings, status, beyond) if violated is None else _sentence(interpreter.program, violated)

@@ -94,7 +94,7 @@ def bmc(
     unwind
         The maximal depth of recursion. Default: 8. If a run exceeds a limit, the verdict is inconclusive.
     objects
-        The maximal number of objects that one allocation in the source makes. Default: 4.
+        The maximal number of objects that one allocation in the source makes. Default: 8.
     threads
         The maximal number of threads that one place in the source starts, if their number is not known. Default: 4.
     solver

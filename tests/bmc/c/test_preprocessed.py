@@ -10,7 +10,7 @@ import pytest
 
 from plait.bmc import check
 from plait.bmc.c.load import load_c
-from tests.bmc.c.test_programs import PROGRAMS, options
+from tests.bmc.c.expectations import PROGRAMS, options
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

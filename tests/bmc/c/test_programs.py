@@ -7,28 +7,13 @@ of the translation.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plait.bmc import check
 from plait.bmc.c.load import load_c
-
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.[ci]"))
-SILENT = {"races", "leaks"}
-"""Properties that are not a part of what a program expects, unless it says so."""
-
-
-def said(path: Path, word: str) -> str | None:
-    found = re.search(rf"^// {word}: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return found and found[1].strip()
-
-
-def options(path: Path) -> dict[str, Any]:
-    given = dict(option.split("=") for option in (said(path, "options") or "").split())
-    return {name: value == "true" if value in ("true", "false") else int(value) for name, value in given.items()}
+from tests.bmc.c.expectations import PROGRAMS, SILENT, options, said
 
 
 def test_there_are_enough_programs() -> None:
