@@ -30,7 +30,7 @@ _GYRO = {"sqlglot": "sqlglot", "yaml": "pyyaml", "z3": "z3-solver"}
 _SERVE = {name: name for name in ("apsw", "httptools", "psycopg", "starlette", "uvicorn")}
 
 EXTRAS = {
-    "bmc": Extra("plait bmc", {"lark": "lark", "z3": "z3-solver"}),
+    "bmc": Extra("plait bmc", {"z3": "z3-solver"}),
     "c": Extra("plait bmc for C programs", {"clang": "libclang"}),
     "epa": Extra("plait epa", {"z3": "z3-solver"}),
     "explore": Extra("plait explore", {"starlette": "starlette", "uvicorn": "uvicorn"}),
