@@ -25,6 +25,7 @@ from plait.bmc.finding import NO_RUN_ENDS, Costs, Finding, Run
 from plait.bmc.options import Limits, Options
 from plait.bmc.program.definition import DEADLOCK, RACES, Program, Property
 from plait.bmc.worker import Answer, Request, Schedule
+from plait.kernel.errors import PlaitError
 
 PATIENCE = 1.5
 """Seconds until solvers join the enumeration."""
@@ -47,6 +48,8 @@ class Portfolio:
         self.events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.listeners: list[threading.Thread] = []
+        self.refusals: list[PlaitError] = []
+        """Why searches could not begin: a package that is not installed, for example."""
         self.stopped = threading.Event()
 
     def decide(self, properties: Sequence[Property]) -> list[Finding]:
@@ -93,9 +96,8 @@ class Portfolio:
         running = {"explicit"}
         started = time.monotonic()
         solving = False
-        while running and self._open() and not self.limits.over:
-            late = time.monotonic() - started > PATIENCE or not running
-            if late and not solving:
+        while (running or not solving) and self._open() and not self.limits.over:
+            if not solving and (not running or time.monotonic() - started > PATIENCE):
                 running |= self._start_solvers()
                 solving = True
             try:
@@ -104,19 +106,26 @@ class Portfolio:
                 continue
             if event is None:
                 running.discard(source)
-                if not solving and self._open():
-                    running |= self._start_solvers()
-                    solving = True
-            elif source == "explicit":
-                self._take_enumeration(event)
             else:
                 self._take(source, event)
+        if self._open() and self.refusals:
+            raise self.refusals[0]
         self.stopped.set()
         thread.join(1.0)
+        while not self.events.empty():  # what the enumeration found at the deadline
+            source, event = self.events.get()
+            if isinstance(event, Enumerated):
+                self._take(source, event)
 
     def _take(self, source: str, event: Any) -> None:
-        """Use what a worker sent."""
-        if isinstance(event, Costs):
+        """Use what a search sent. An exception is a fault of a search, unless it says what the user can do."""
+        if isinstance(event, PlaitError):
+            self.refusals.append(event)
+        elif isinstance(event, BaseException):
+            raise event
+        elif isinstance(event, Enumerated):
+            self._take_enumeration(event)
+        elif isinstance(event, Costs):
             self.costs.add(event)
         elif isinstance(event, Answer):
             property_ = next(p for p in self.properties if p.name == event.property)
@@ -212,6 +221,8 @@ class Portfolio:
             self.events.put(("explicit", self._enumerate()))
         except _Stopped:
             pass
+        except BaseException as error:
+            self.events.put(("explicit", error))
         finally:
             self.events.put(("explicit", None))
 
@@ -219,6 +230,7 @@ class Portfolio:
         def told(states: int, depth: int) -> None:
             if self.stopped.is_set():
                 raise _Stopped
+            self.costs.states, self.costs.depth = states, max(self.costs.depth, depth)
             self.tell(f"enumeration: {states:,} states, depth {depth}")
 
         names = {p.name for p in self.properties}

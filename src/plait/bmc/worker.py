@@ -11,6 +11,7 @@ import pickle
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from plait.bmc.finding import Costs, Finding
 from plait.bmc.options import Limits, Options
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Constant, Expr, Program, Property, Value, ended_in, variables_of
+from plait.kernel.errors import PlaitError
 
 Schedule = tuple[tuple[Value, ...], list[tuple[int, tuple[Value, ...]]]]
 """A run: the initial values, then the process and the inputs of each step."""
@@ -56,7 +58,12 @@ def main() -> None:
         answers.flush()
 
     with suppress(BrokenPipeError):  # nobody wants the answers any more
-        decide(pickle.load(sys.stdin.buffer), send)
+        try:
+            decide(pickle.load(sys.stdin.buffer), send)
+        except PlaitError as error:
+            send(error)
+        except Exception:
+            send(RuntimeError(f"a search by a solver failed:\n{traceback.format_exc()}"))
 
 
 def _watch(parent: int) -> None:

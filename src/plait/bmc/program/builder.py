@@ -141,7 +141,7 @@ class ProgramBuilder:
         self.properties.append(Property(name, kind, condition, place))
 
     def build(self) -> Program:
-        """The program, with a property for each kind of check in it."""
+        """The program, with a property for each kind of check in it, and for assertions in any case."""
         from plait.bmc.program.steps import instructions, signals_of
 
         for code in self.processes:
@@ -152,7 +152,7 @@ class ProgramBuilder:
             ProcessCode(code.name, code.role, instructions(code, private, signals), code.spawned, code.required)
             for code in self.processes
         )
-        checks: dict[str, None] = {}
+        checks: dict[str, None] = {ASSERTIONS: None}
         used: set[Variable] = set()
         for process in processes:
             for instruction in process.instructions:
