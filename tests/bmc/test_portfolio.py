@@ -11,8 +11,11 @@ from hypothesis import given
 
 from plait.bmc import check, parse_program
 from plait.bmc import portfolio as portfolio_module
+from plait.bmc.checks import with_checks
 from plait.bmc.execution.interpreter import Step
 from plait.bmc.finding import NO_RUN_ENDS
+from plait.bmc.options import Limits, Options
+from plait.bmc.portfolio import Portfolio
 from plait.bmc.program.definition import Program, Variable, accesses
 from tests.bmc.programs import Random, programs
 from tests.oracle.program_states import Enumeration
@@ -55,6 +58,35 @@ def test_solvers_decide_programs_with_too_many_inputs() -> None:
     assert decided(verdict)["never"] in ("clock", "steps", "induction")
     assert verdict.trace is not None
     assert verdict.trace.initial.fields["shared"]["x"] == 1000003
+
+
+SEPARATE = """int x = 0, a = 0, b = 0, c = 0;
+process p[k in 0..1] { x = x + 1; }
+process r[k in 0..2] { int i = 0; while (i < 60) { a = a + b; b = b + c; c = c + a + k; i = i + 1; } }
+always PROPERTY;
+"""
+
+
+@pytest.mark.parametrize(("condition", "status"), [("low: x <= 2", "holds"), ("low: x <= 1", "violated")])
+def test_steps_that_do_not_matter_are_not_enumerated(condition: str, status: str) -> None:
+    """The other threads have more states than anybody can enumerate."""
+    verdict = check(parse_program(SEPARATE.replace("PROPERTY", condition)), timeout=60)
+    assert verdict.status == status
+
+
+@given(programs())
+def test_slices_agree_with_the_whole_program(random: Random) -> None:
+    program = parse_program(random.text + "always low: x + y < 2;")
+    truth = {p.name: p.status for p in check(program, encoding="explicit").properties}
+    portfolio = Portfolio(with_checks(program), Options(), Limits(), lambda _: None)
+    portfolio.properties = list(portfolio.program.properties)
+    portfolio.share = 1.0
+    portfolio._enumerate_slices()
+    while not portfolio.events.empty():
+        portfolio._take(*portfolio.events.get())
+    assert {name: finding.status() for name, finding in portfolio.findings.items()} == {
+        p.name: truth[p.name] for p in portfolio.properties
+    }
 
 
 def test_a_search_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ class Finding(NamedTuple):
     bound: str | None
     note: str = ""
     by: str = ""
-    """What decided it: explicit, clock, steps or induction."""
+    """What decided it: explicit, sliced, clock, steps or induction."""
 
     def conclusive(self) -> bool:
         """Whether the property is decided."""

@@ -1,8 +1,9 @@
 """The portfolio: several searches for the same properties, and the first conclusive answer counts.
 
 Enumeration of all states is first: it decides most programs in less than a second, whether their loops end or not. If
-it needs longer, solvers join it, each in a process of its own: the encodings `clock` and `steps`, and induction. So a
-program with few states and long runs is enumerated, and one with many values of inputs is solved.
+it needs longer, others join it: the enumeration of only those steps that can influence a property, and solvers, each in
+a process of its own: the encodings `clock` and `steps`, and induction. So a program with few states and long runs is
+enumerated, and one with many values of inputs is solved.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+from plait.bmc.analysis.ranges import ranges
+from plait.bmc.analysis.relevance import relevance
 from plait.bmc.execution.interpreter import Interpreter, State, Step
 from plait.bmc.execution.native import Enumerated, Enumeration
 from plait.bmc.finding import NO_RUN_ENDS, Costs, Finding, Run
 from plait.bmc.options import Limits, Options
-from plait.bmc.program.definition import DEADLOCK, RACES, Program, Property
+from plait.bmc.program.definition import DEADLOCK, NEVER, RACES, Program, Property, ended_in, variables_of
 from plait.bmc.worker import Answer, Request, Schedule
 from plait.kernel.errors import PlaitError
 
-PATIENCE = 1.5
-"""Seconds until solvers join the enumeration."""
+_SLICES, _SOLVERS = 0.3, 1.5
+"""Seconds until other searches join the enumeration: of parts of the program, and by solvers."""
 _MEMORY = 4 << 30
 """The memory of an enumeration in bytes, without a limit of the user."""
 _TURN = 0.1
@@ -43,11 +46,14 @@ class Portfolio:
         self.program, self.options, self.limits, self.tell = program, options, limits, progress
         self.interpreter = Interpreter(program, options.width)
         self.costs = Costs()
+        self.share = 0.5
+        """The largest share of the steps of a program that is enumerated beside the whole program."""
         self.findings: dict[str, Finding] = {}
         """The best finding so far, by property."""
         self.events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.listeners: list[threading.Thread] = []
+        self.threads: list[threading.Thread] = []
         self.refusals: list[PlaitError] = []
         """Why searches could not begin: a package that is not installed, for example."""
         self.stopped = threading.Event()
@@ -91,13 +97,15 @@ class Portfolio:
 
     def _race(self) -> None:
         """Enumerate; after a while, start the solvers too."""
-        thread = threading.Thread(target=self._enumerate_aside, daemon=True)
-        thread.start()
-        running = {"explicit"}
+        running = self._start(self._enumerate_whole, "explicit")
         started = time.monotonic()
-        solving = False
+        slicing = solving = False
         while (running or not solving) and self._open() and not self.limits.over:
-            if not solving and (not running or time.monotonic() - started > PATIENCE):
+            waited = time.monotonic() - started
+            if not slicing and (not running or waited > _SLICES):
+                running |= self._start(self._enumerate_slices, "sliced")
+                slicing = True
+            if not solving and (not running or waited > _SOLVERS):
                 running |= self._start_solvers()
                 solving = True
             try:
@@ -111,10 +119,11 @@ class Portfolio:
         if self._open() and self.refusals:
             raise self.refusals[0]
         self.stopped.set()
-        thread.join(1.0)
+        for thread in self.threads:
+            thread.join(1.0)
         while not self.events.empty():  # what the enumeration found at the deadline
             source, event = self.events.get()
-            if isinstance(event, Enumerated):
+            if isinstance(event, Enumerated | Sliced):
                 self._take(source, event)
 
     def _take(self, source: str, event: Any) -> None:
@@ -125,6 +134,8 @@ class Portfolio:
             raise event
         elif isinstance(event, Enumerated):
             self._take_enumeration(event)
+        elif isinstance(event, Sliced):
+            self._take_slice(event)
         elif isinstance(event, Costs):
             self.costs.add(event)
         elif isinstance(event, Answer):
@@ -216,22 +227,30 @@ class Portfolio:
                 self.costs.add(search.costs)
                 search.costs = Costs()
 
-    def _enumerate_aside(self) -> None:
-        try:
-            self.events.put(("explicit", self._enumerate()))
-        except _Stopped:
-            pass
-        except BaseException as error:
-            self.events.put(("explicit", error))
-        finally:
-            self.events.put(("explicit", None))
+    def _start(self, search: Callable[[], None], name: str) -> set[str]:
+        """Run an enumeration in a thread: native code needs no lock of the interpreter."""
+
+        def work() -> None:
+            try:
+                search()
+            except _Stopped:
+                pass
+            except BaseException as error:
+                self.events.put((name, error))
+            finally:
+                self.events.put((name, None))
+
+        self.threads.append(threading.Thread(target=work, daemon=True))
+        self.threads[-1].start()
+        return {name}
+
+    def _enumerate_whole(self) -> None:
+        self.events.put(("explicit", self._enumerate()))
 
     def _enumerate(self) -> Enumerated:
         def told(states: int, depth: int) -> None:
-            if self.stopped.is_set():
-                raise _Stopped
             self.costs.states, self.costs.depth = states, max(self.costs.depth, depth)
-            self.tell(f"enumeration: {states:,} states, depth {depth}")
+            self._go_on(f"enumeration: {states:,} states, depth {depth}")
 
         names = {p.name for p in self.properties}
         enumeration = Enumeration(
@@ -241,12 +260,48 @@ class Portfolio:
             deadlock=DEADLOCK in names,
             races=RACES in names,
         )
+        return self._run(enumeration, told)
+
+    def _go_on(self, progress: str) -> None:
+        if self.stopped.is_set():
+            raise _Stopped
+        self.tell(progress)
+
+    def _run(self, enumeration: Enumeration, told: Callable[[int, int], None]) -> Enumerated:
         return enumeration.run(
             deadline=self.limits.deadline,
             memory=self.limits.memory or _MEMORY,
             depth=self.options.depth,
             progress=told,
         )
+
+    def _enumerate_slices(self) -> None:
+        """Enumerate only the steps that can influence a property, if these are at most half of the program.
+
+        A run of these steps is a run of the program, and every violation has one (Saissi 2019, Theorem 5). This is how
+        projections pay: threads and work at the end of threads that do not matter cost no states.
+        """
+        known = ranges(self.program, None, self.options.width)
+        for property_ in self._open():
+            part = relevance(self.program, known, variables_of(property_.bad), ended_in(property_.bad)).program
+            if _size(part) > _size(self.program) * self.share:
+                continue
+
+            def told(states: int, depth: int, name: str = property_.name) -> None:
+                self._go_on(f"enumeration of what influences {name}: {states:,} states, depth {depth}")
+
+            found = self._run(Enumeration(part, self.options.width, watched=[property_.bad]), told)
+            self.events.put(("sliced", Sliced(property_, found)))
+
+    def _take_slice(self, found: Sliced) -> None:
+        property_, result = found
+        run = result.found[0]
+        if run is not None:
+            executed = self._executed((run.start.values, run.steps))
+            self._keep(Finding(property_, executed, False, len(run.steps), None, by="sliced"))
+        elif result.stopped is None:
+            note = f"in all {result.states:,} states of the steps that can influence it"
+            self._keep(Finding(property_, None, True, result.depth, None, note, "sliced"))
 
     def _watched(self) -> list[Property]:
         """The properties that are conditions on single states."""
@@ -283,6 +338,18 @@ STOPPED = {
     "condition": "a property with an index out of range",
 }
 """Why an enumeration ended before all states were found."""
+
+
+class Sliced(NamedTuple):
+    """The enumeration of the steps that can influence a property."""
+
+    property: Property
+    found: Enumerated
+
+
+def _size(program: Program) -> int:
+    """The number of steps that can be taken."""
+    return sum(NEVER not in step.body for code in program.processes for step in code.instructions)
 
 
 class _Stopped(Exception):  # noqa: N818 - it is no error

@@ -50,7 +50,7 @@ class FormulaStatistics(msgspec.Struct, frozen=True):
     work: int = 0
     """The resource count of Z3, which does not depend on the load of the machine. 0 for other solvers."""
     decided: dict[str, str] = {}
-    """By property: the search that decided it, for example explicit, clock, steps or induction."""
+    """By property: the search that decided it, for example explicit, sliced, clock, steps or induction."""
 
 
 class Statistics(msgspec.Struct, frozen=True):
