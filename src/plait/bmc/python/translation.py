@@ -129,10 +129,13 @@ class Translation:
                         contents[at].append(content)
             single = heap.only(root) and extent == 0
             label = f"{root.name}.{name}" if heap.only(root) else f"{root.cls.__name__}.{name}"
+            own = is_own(name)
+            lock = name == "owner" and root.cls.__module__ in ("_thread", "threading")
             for at, kind in enumerate(kinds):
                 full = self.unique(label if len(kinds) == 1 else f"{label}.{at}")
                 size = None if single else len(contents[at])
-                found.append(self.builder.shared(full, kind, size=size, initial=contents[at], temporary=is_own(name)))
+                made = self.builder.shared(full, kind, size=size, initial=contents[at], temporary=own, lock=lock)
+                found.append(made)
         return found
 
     def _initial(self, member: Site, name: str, extent: int) -> list[Value]:
