@@ -121,16 +121,16 @@ reachable one: c == 1;
 always prime: a * b != 1000000016000000063;
 """
 SOLVING = """
-import os, signal, sys, threading, time, z3, _plait_main, plait.bmc.api as api
-decide, asked = api._Search.decide, z3.Solver.check
+import os, signal, sys, threading, time, z3, _plait_main, plait.bmc.search as search
+decide, asked = search.SolverSearch.decide, z3.Solver.check
 
 def decided(self, property_):
     if property_.name == "prime":  # Z3 would need hours
         z3.Solver.check = lambda *given: {kill} or asked(*given)
     return decide(self, property_)
 
-api._Search.decide = decided
-sys.argv = ["plait", "bmc", "factors.plait", "--json", "--depth", "3", "--width", "64"]
+search.SolverSearch.decide = decided
+sys.argv = ["plait", "bmc", "factors.plait", "--json", "--depth", "3", "--width", "64", "--encoding", "clock"]
 sys.exit(_plait_main.main())
 """
 

@@ -11,7 +11,7 @@ from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.finding import Finding
 from plait.bmc.options import Encoding, Limits, Options, Projection, Solver
 from plait.bmc.portfolio import Portfolio
-from plait.bmc.program.definition import Program, Property, Value
+from plait.bmc.program.definition import LIMITS, Program, Property, Value
 from plait.bmc.verdict import verdict_of
 from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import Argument, UsageError
@@ -76,6 +76,7 @@ def check(
     return verdict_of(
         interpreter,
         findings,
+        set(properties or ()),
         portfolio.costs,
         options,
         clock.elapsed,
@@ -124,14 +125,16 @@ def formula(
 
 
 def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
-    known = ", ".join(p.name for p in program.properties) or "none"
+    known = ", ".join(p.name for p in program.properties if p.name != LIMITS) or "none"
     for name in names or ():
         if program.find(name) is None:
             raise UsageError(f"{program.name} has no property {name!r}", hint=f"its properties are: {known}")
-    chosen = [p for p in program.properties if not names or p.name in names]
+    checks = {v.name for v in program.variables if v.hidden}
+    # A thread stops where a check fails, so the other checks matter for what holds after it.
+    chosen = [p for p in program.properties if not names or p.name in names or p.name in checks]
     if not chosen:
         raise UsageError(
             f"{program.name} has no property, and nothing in it can fail",
-            hint="add an assertion, or look for data races: races=True",
+            hint=("add an assertion, or look for data races with ", Argument("races", True)),
         )
     return chosen

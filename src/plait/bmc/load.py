@@ -170,7 +170,8 @@ def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:
         found = getattr(module, name, None)
         if found is None:
             raise UsageError(
-                f"{path} has no {name}", hint="give the name of a program, or of a function that returns one"
+                f"{path} has no {name}",
+                hint="give the name of a function that starts threads or tasks, or of one that returns a Program",
             )
         return found  # type: ignore[no-any-return]
     own = vars(module).values()
@@ -184,7 +185,10 @@ def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:
     ]  # fmt: skip
     candidates: list[Any] = [*programs, *functions]
     if len(candidates) != 1:
-        raise UsageError(f"{path} has {len(candidates)} programs", hint=f"choose one, for example {path}:program")
+        raise UsageError(
+            f"{path} has no function main, and {len(candidates)} programs",
+            hint=f"name the function that starts threads or tasks, or that returns a Program: {path}:NAME",
+        )
     return candidates[0]  # type: ignore[no-any-return]
 
 

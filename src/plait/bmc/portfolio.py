@@ -77,8 +77,16 @@ class Portfolio:
         return [self.findings[p.name] for p in self.properties]
 
     def _open(self) -> list[Property]:
-        """The properties that are not decided yet."""
-        return [p for p in self.properties if p.name not in self.findings or not self.findings[p.name].conclusive()]
+        """The properties that are not decided yet, up to the depth that was asked for."""
+        return [p for p in self.properties if not self._settled(p)]
+
+    def _settled(self, property_: Property) -> bool:
+        finding = self.findings.get(property_.name)
+        if finding is None:
+            return False
+        return finding.conclusive() or (
+            self.options.depth is not None and finding.bound == f"depth {self.options.depth}"
+        )
 
     def _give_up(self, bound: str) -> None:
         for property_ in self.properties:

@@ -16,6 +16,7 @@ from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, 
 def verdict_of(
     interpreter: Interpreter,
     findings: list[Finding],
+    selected: set[str],
     costs: Costs,
     options: Options,
     seconds: float,
@@ -23,9 +24,15 @@ def verdict_of(
     parameters: Mapping[str, str | Value],
     full: bool,
 ) -> Verdict:
-    """The verdict. No property holds if a run reaches a limit of the front end: beyond it, nothing was searched."""
+    """The verdict on the selected properties; none selected: on all.
+
+    No property holds if a run reaches a limit of the front end, or fails a check that was not selected: beyond it,
+    nothing was searched.
+    """
     limit = next((f for f in findings if f.property.name == LIMITS), None)
-    beyond = _beyond(limit)
+    others = [f for f in findings if selected and f.property.name not in selected and f is not limit]
+    beyond = _beyond(limit) or _stopped(others)
+    findings = [f for f in findings if f not in others]
     results: list[PropertyResult] = []
     for finding in findings:
         if finding is limit:
@@ -37,7 +44,7 @@ def verdict_of(
             length = len(steps) if full else len(shown)
         status, text = finding.status(), finding.text(length)
         if beyond is not None and status == "holds" and finding.property.kind != "reachable":
-            status, text = "inconclusive", f"not violated within the limits: {beyond}"
+            status, text = "inconclusive", f"not violated before that: {beyond}"
         results.append(PropertyResult(finding.property.name, finding.property.kind, status, text, shown))
     bad = next((r for r in results if r.status == "violated"), None)
     bounds = [f.bound for f in findings if f.bound and f is not limit] + ([beyond] if beyond else [])
@@ -74,6 +81,15 @@ def _beyond(limit: Finding | None) -> str | None:
     if limit.run is None or not limit.run.steps:
         return "it is not known whether a run exceeds a limit of recursion, objects or threads"
     return limit.run.steps[-1].failure
+
+
+def _stopped(others: list[Finding]) -> str | None:
+    """The first check that was not selected, and that fails or may fail: its thread stops there."""
+    for finding in others:
+        if finding.status() != "holds":
+            how = "fails" if finding.run is not None else "may fail"
+            return f"the check {finding.property.name} {how}, and its thread stops there"
+    return None
 
 
 def _message(findings: list[Finding], status: Status, beyond: str | None) -> str | None:

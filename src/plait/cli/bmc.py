@@ -180,9 +180,10 @@ def bmc(
         )
     if witness is not None:
         _write_witness(program, verdict, witness)
+    file, _, function = target.rpartition(":") if ".py:" in target else (target, "", "")
     return conclude(
         verdict,
-        Path(target).stem,
+        f"{Path(file).stem}-{function}" if function else Path(file).stem,
         constants,
         json=json,
         quiet=quiet,

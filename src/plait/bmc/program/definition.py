@@ -273,6 +273,9 @@ class Program:
     initial: tuple[Expr, ...]
     properties: tuple[Property, ...]
     constants: dict[str, Value] = dataclasses.field(default_factory=dict)
+    undefined: bool = False
+    """Whether a program continues after a failed check, in a way that is not known: not in the small language, where the
+    process is stuck."""
     notes: tuple[str, ...] = ()
     """What the author should know: statements that are several steps, for example."""
 
