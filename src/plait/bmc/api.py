@@ -129,8 +129,8 @@ def _chosen(program: Program, names: Sequence[str] | None) -> list[Property]:
     for name in names or ():
         if program.find(name) is None:
             raise UsageError(f"{program.name} has no property {name!r}", hint=f"its properties are: {known}")
-    checks = {v.name for v in program.variables if v.hidden}
     # A thread stops where a check fails, so the other checks matter for what holds after it.
+    checks = {v.name for v in program.variables if v.hidden and program.undefined}
     chosen = [p for p in program.properties if not names or p.name in names or p.name in checks]
     if not chosen:
         raise UsageError(

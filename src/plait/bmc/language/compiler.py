@@ -189,7 +189,7 @@ class _Compiler:
             initial,
             tuple(properties),
             self.constants,
-            self._notes(),
+            notes=self._notes(),
         )
 
     def _notes(self) -> tuple[str, ...]:

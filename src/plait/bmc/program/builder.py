@@ -163,7 +163,8 @@ class ProgramBuilder:
             flag = Variable(check, "bool", None, (False,), hidden=True)
             kept.append(flag)
             self.property("always", check, Not(Read(flag)), Place(1, 1))
-        return Program(self.name, self.source, tuple(kept), processes, tuple(self.initial), tuple(self.properties), {})
+        initial, properties = tuple(self.initial), tuple(self.properties)
+        return Program(self.name, self.source, tuple(kept), processes, initial, properties, undefined=True)
 
     def _private(self) -> set[Variable]:
         """The variables that are never written, or that only one process accesses: no other process sees the order."""
