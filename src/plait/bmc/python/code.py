@@ -50,7 +50,7 @@ class Exit:
     """Something around a statement that jumps leave."""
 
     kind: str
-    """`loop`, `call`, `except` or `cleanup`"""
+    """`loop`, `call`, `except`, `handler`, `cleanup` or `group` (the clean-up of a task group)"""
     label: Label | None = None
     """The end of a loop or call."""
     again: Label | None = None
@@ -62,6 +62,8 @@ class Exit:
     loop: ast.AST | None = None
     caught: type | None = None
     """In a handler: the class of the exception, for `raise` alone."""
+    diverts: bool = False
+    """Clean-up that can end an exception: with `return`, `break` or `continue`, or with another exception."""
 
 
 class ThreadCode:
@@ -82,6 +84,8 @@ class ThreadCode:
         """The variables that new objects are assigned to."""
         self.task = False
         """Whether it is a task of asyncio."""
+        self.awaitable = False
+        """Whether others can wait for its result, and get its exceptions: a task, or a call of an executor."""
         self.queueing = False
         """Whether an operation of an asynchronous queue is translated."""
         self.scanned = 0
@@ -289,11 +293,26 @@ class ThreadCode:
     # -- exceptions and jumps ------------------------------------------------------------------------------------------
 
     def catcher(self, cls: type) -> int | None:
-        """The position of the handler of an exception in `exits`."""
+        """The position of the handler of an exception in `exits`, or of clean-up before it that can end it."""
         for at in range(len(self.exits) - 1, -1, -1):
-            if any(issubclass(cls, classes) for classes, _ in self.exits[at].handlers):
+            if self.exits[at].diverts or any(issubclass(cls, classes) for classes, _ in self.exits[at].handlers):
                 return at
+        if self.awaitable:
+            self.of.escaping.add(cls)
         return None
+
+    def receives(self, *, group: bool = False) -> None:
+        """Here the exceptions of tasks are raised again. `group`: as a group of exceptions."""
+        caught = [cls for e in self.exits for classes, _ in e.handlers for cls in classes]
+        if any(e.diverts for e in self.exits):
+            caught.append(BaseException)
+        if caught:
+            error = self.refused(
+                self.node,
+                "an exception of a task is caught by who awaits it: this is not supported",
+                "catch it inside the task",
+            )
+            self.of.received.append((tuple(caught), group, error))
 
     def check(self, condition: Expr, cls: type, check: str, text: str) -> None:
         """An exception is raised if the condition does not hold; if nobody catches it, the check fails."""
@@ -337,19 +356,36 @@ class ThreadCode:
             self.code.ensure(Constant(False), check, text)
             self.code.jump(self.code.exit)
             return
-        target = next(label for classes, label in self.exits[at].handlers if issubclass(cls, classes))
-        self.leave(at, target)
+        if any(e.kind == "group" for e in self.exits[at:]):
+            raise self.refused(
+                self.node, f"{cls.__name__} can leave a task group, and is caught outside", "catch it inside the group"
+            )
+        if not self.exits[at].diverts:
+            target = next(label for classes, label in self.exits[at].handlers if issubclass(cls, classes))
+            self.leave(at, target)
+            return
+        kept = self.exits
+        self._clean(at)
+        if self.code.reachable:
+            self.exits = kept[:at]
+            self.throw(cls, check, text)
+        self.exits = kept
 
     def leave(self, at: int, target: Label) -> None:
         """Jump to a label outside of all that is in `exits` from a position on, with its clean-up."""
+        self._clean(at)
+        if self.code.reachable:
+            self.code.jump(target)
+
+    def _clean(self, at: int) -> None:
+        """The clean-up of all that is in `exits` from a position on. If it jumps elsewhere, the rest is left out."""
         kept = self.exits
         for position in range(len(kept) - 1, at - 1, -1):
             emit = kept[position].emit
-            if emit is not None:
+            if emit is not None and self.code.reachable:
                 self.exits = kept[:position]
                 emit()
         self.exits = kept
-        self.code.jump(target)
 
     def nearest(self, kind: str) -> int | None:
         """The position of the innermost exit of a kind, in this call."""

@@ -79,6 +79,7 @@ def translate(target: types.FunctionType, arguments: dict[str, Any], options: Op
             heap = heap.restarted()
         elif not heap.changed:
             if heap.settled:
+                program.refuse_received()
                 for code in program.builder.processes:
                     forget(code)
                 return program.builder.build()

@@ -426,7 +426,11 @@ class Statements(Expressions):
     def _try_statement(self, node: ast.Try) -> None:
         end = self.code.label()
         if node.finalbody:
-            self.exits.append(Exit("cleanup", emit=self.emitter(lambda: self.block(node.finalbody))))
+            jumps = ast.Return | ast.Break | ast.Continue | ast.Raise | ast.Assert
+            diverts = any(isinstance(n, jumps) for part in node.finalbody for n in ast.walk(part))
+            diverts = diverts or any(e.handlers for e in self.exits)
+            clean = self.emitter(lambda: self.block(node.finalbody))
+            self.exits.append(Exit("cleanup", emit=clean, diverts=diverts))
         labels = [self.code.label() for _ in node.handlers]
         if node.handlers:
             classes = [self._caught(handler) for handler in node.handlers]

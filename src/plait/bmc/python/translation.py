@@ -34,6 +34,7 @@ from plait.bmc.python.values import (
     truth,
     tuple_of,
 )
+from plait.kernel.errors import ModelError
 
 LOCK, RLOCK = type(threading.Lock()), type(threading.RLock())
 SEQUENCES: tuple[type, ...] = (list, collections.deque, queue.Queue, queue.SimpleQueue, queue.LifoQueue)
@@ -85,6 +86,17 @@ class Translation:
         self.names: dict[str, int] = {}
         self.plans: dict[tuple[Site, int], ThreadPlan] = {}
         self.codes: list[CodeBuilder] = []
+        self.escaping: set[type] = set()
+        """The exceptions that tasks and calls of executors may not catch."""
+        self.received: list[tuple[tuple[type, ...], bool, ModelError]] = []
+        """Where such exceptions are caught: the classes, whether as a group, and the error."""
+
+    def refuse_received(self) -> None:
+        """An exception that leaves a task ends the check. So it is an error if others catch it, and continue."""
+        for caught, group, error in self.received:
+            for cls in self.escaping:
+                if issubclass(ExceptionGroup if group else cls, caught):
+                    raise error
 
     # -- variables -----------------------------------------------------------------------------------------------------
 

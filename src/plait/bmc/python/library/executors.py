@@ -96,6 +96,7 @@ class Executors(Tasks):
         if plan.workers is None or plan.target is None:
             super().run_plan(plan)
             return
+        self.awaitable = True
         self.frame = plan.frame
         self.at(plan.node)
         arguments = self.received(plan, [plan.target, *plan.arguments])
@@ -118,6 +119,7 @@ class Executors(Tasks):
     def _future_result(self, value: Value, given: list[Value], named: dict[str, Value], node: ast.AST) -> Value:
         if given or named:
             raise self.refused(node, "result with a timeout is not supported", "wait without a timeout")
+        self.receives()
         value = self.keep(value)
         self._done(value)
         return self._task_result(value)

@@ -136,7 +136,7 @@ class Tasks(Awaitables):
         if not plan.task:
             super().run_plan(plan)
             return
-        self.task = True
+        self.task = self.awaitable = True
         self.frame = plan.frame
         self.at(plan.node)
         arguments = self.received(plan, plan.arguments)
@@ -157,8 +157,9 @@ class Tasks(Awaitables):
         reference = scalar(self.of.reference(plan.site, Constant(plan.copy)), self.heap)
         return lambda: self.field_cells(plan.site, "result", reference)
 
-    def _join(self, value: Value) -> Value:
+    def _join(self, value: Value, *, group: bool = False) -> Value:
         """Wait for the end of a task; its result."""
+        self.receives(group=group)
         done = self.code.temporary("bool")
 
         def wait(code: Any) -> None:
@@ -189,6 +190,7 @@ class Tasks(Awaitables):
             self.for_each_thread(value, lambda code: self.emit([Set(done, None, Read(code.finished))], atomic=True))
             return Value(BOOL, (Read(done),))
         if name == "result":
+            self.receives()
             return self._task_result(value)
         return None
 
@@ -309,7 +311,8 @@ class Tasks(Awaitables):
         if leave is None:
             return
         clean = self.emitter(leave)
-        self.exits.append(Exit("cleanup", emit=clean))
+        is_group = (self.frame.context, item, "group") in self.heap.types
+        self.exits.append(Exit("group" if is_group else "cleanup", emit=clean))
         self._entered(node, items[1:])
         self.exits.pop()
         if self.code.reachable:
@@ -361,6 +364,6 @@ class Tasks(Awaitables):
 
         def leave() -> None:
             self.at(item.context_expr)
-            self.each_value(item.context_expr, self._group(group), self._join)
+            self.each_value(item.context_expr, self._group(group), lambda task: self._join(task, group=True))
 
         return leave
