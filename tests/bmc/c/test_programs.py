@@ -36,6 +36,15 @@ def test_the_verdict_of_a_program(path: Path) -> None:
     assert ("assertions" in violated) == (said(path, "verdict") == "false")
 
 
+@pytest.mark.parametrize(("condition", "expected"), [("argc != 3", "violated"), ("argc >= 1", "holds")])
+def test_main_gets_any_number_of_words(condition: str, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "words.c"
+    text = f"int main(int argc, char **argv) {{ (void)argv; assert({condition}); return 0; }}\n"
+    file.write_text(f"#include <assert.h>\n{text}", encoding="utf-8")
+    verdict = check(load_c(file), properties=["assertions"], timeout=120)
+    assert [p.status for p in verdict.properties] == [expected]
+
+
 RACES = {
     # All accesses are ordered by locks, atomics, barriers or joins.
     "holds": "barrier buffer_ok lazy01 list once_and_spin rwlock_ok semaphores stateful02 test_and_set ticket_lock",

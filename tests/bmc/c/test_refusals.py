@@ -67,6 +67,19 @@ REFUSED = {
         5,
     ),
     "complex": ("_Complex double c;", "int main(void) { c = 1; return 0; }", "complex numbers", 4),
+    "argv": (
+        "",
+        "int main(int argc, char **argv) { if (argc > 1) x = argv[1][0]; return 0; }",
+        "argv, an argument of main,",
+        5,
+    ),
+    "length 0": ("int *a[2][0];", "int main(void) { return a[0] == 0; }", "an array of length 0", 4),
+    "anonymous struct": (
+        "struct o { struct { int a; int b; }; int c; } o = {{1, 2}, 3};",
+        "int main(void) { return o.a; }",
+        "a struct or union without a name inside of a struct",
+        4,
+    ),
     "generic": ("", "int main(void) { return _Generic(x, int: 1, default: 2); }", "_Generic", 5),
 }
 

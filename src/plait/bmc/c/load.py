@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from plait.bmc.c.reading.types import VOID, Pointer
+from plait.bmc.c.reading.tree import Cast, Definition, Name, nodes
+from plait.bmc.c.reading.types import INT, VOID, Integer, Pointer, Void
 from plait.bmc.c.reading.unit import Unit
 from plait.bmc.c.translation.model import Model, Options, reachable
 from plait.bmc.c.translation.threads import finish
 from plait.bmc.c.translation.translator import Translator
 from plait.bmc.c.translation.values import ZERO, Val
 from plait.bmc.program.arithmetic import negate, operation
-from plait.bmc.program.definition import LEAKS, Constant, Ensure, Expr, Program, Read
+from plait.bmc.program.definition import LEAKS, Constant, Domain, Ensure, Expr, Program, Read
 from plait.bmc.program.source import Place
 from plait.kernel.errors import UsageError
 
@@ -69,7 +70,8 @@ def _translated(unit: Unit, options: Options, before: Model | None = None) -> Mo
     main = Translator(model, code, ("main",))
     definition = unit.function("main")
     assert definition is not None
-    main.inlined(definition, [Val(ZERO, p.type) for p in definition.parameters], definition.place)
+    code.at(definition.place)
+    main.inlined(definition, _arguments(main, definition), definition.place)
     if options.leaks:
         code.step(lambda: (_leaks(model), ()))
     code.end()
@@ -90,6 +92,27 @@ def _translated(unit: Unit, options: Options, before: Model | None = None) -> Mo
             finish(of, of.cast(value, Pointer(VOID)))
         code.end()
     return model
+
+
+def _arguments(main: Translator, definition: Definition) -> list[Val]:
+    """The arguments of main: any number of words, which nobody may look at."""
+    ignored: set[int] = set()
+    for node in nodes(definition.body):
+        if isinstance(node, Cast) and isinstance(node.type, Void):
+            inner = node.operand
+            while isinstance(inner, Cast):
+                inner = inner.operand
+            ignored.add(id(inner))
+    used = {n.declaration: n for n in nodes(definition.body) if isinstance(n, Name) and id(n) not in ignored}
+    found = []
+    for parameter in definition.parameters:
+        value = Val(ZERO, parameter.type)
+        if parameter in used:
+            if not isinstance(parameter.type, Integer):
+                raise main.refusal(f"{parameter.name}, an argument of main,", used[parameter].place)
+            value = Val(main.code.choose(Domain("int", 1, INT.high), INT.bits), INT)
+        found.append(value)
+    return found
 
 
 def _leaks(model: Model) -> list[Ensure]:

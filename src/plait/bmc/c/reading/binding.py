@@ -127,6 +127,11 @@ def atomic(type_: Any) -> Any:
     return found
 
 
+def anonymous(cursor: Any) -> bool:
+    """Whether a struct or union inside of another one has neither a name nor a member of its type."""
+    return bool(_function("clang_Cursor_isAnonymousRecordDecl", ctypes.c_uint, cindex.Cursor)(cursor))
+
+
 def _owned(cursor: Any, by: Any) -> Any:
     cursor._tu = by._tu
     return cursor

@@ -145,6 +145,8 @@ class Unit:
         if kind == "ENUM":
             return self.type(t.get_declaration().enum_type, cursor)
         if kind == "CONSTANTARRAY":
+            if t.element_count == 0:
+                self.refuse(cursor, "an array of length 0")
             return Array(self.type(t.element_type, cursor), t.element_count)
         if kind == "RECORD":
             return self._struct(t, cursor)
@@ -187,6 +189,9 @@ class Unit:
         parts = [c for c in fields if c.kind.name == "FIELD_DECL"]
         if definition.kind.name == "UNION_DECL" and len(parts) != 1:
             self.refuse(cursor, "a union with several members")
+        for part in fields:
+            if part.kind.name in ("STRUCT_DECL", "UNION_DECL") and binding.anonymous(part):
+                self.refuse(part if self._own(part) else cursor, "a struct or union without a name inside of a struct")
         found = self.structs[key] = Struct(definition.spelling or "unnamed", bytes=max(t.get_size(), 1))
         for part in parts:
             if part.is_bitfield():

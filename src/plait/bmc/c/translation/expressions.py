@@ -60,6 +60,7 @@ from plait.bmc.program.definition import DIVISION, OVERFLOW, Choice, Constant, E
 Binding = Object | Val
 """What a name of a function means: an object, or a value that is known."""
 
+TRUE = Constant(True)
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
@@ -130,7 +131,7 @@ class Expressions(Memory, abc.ABC):
             case Cast(operand, t):
                 return isinstance(t, Integer | Pointer) and self.pure(operand)
             case Binary(operator, left, right) if operator not in ("/", "%", ","):
-                checked = self.model.options.overflow and operator in ("+", "-", "*", "<<")
+                checked = self.model.options.overflow and operator in ("+", "-", "*", "<<", ">>")
                 return not checked and self.pure(left) and self.pure(right)
             case Conditional(condition, then, otherwise):
                 return all(map(self.pure, (condition, then, otherwise)))
@@ -267,10 +268,11 @@ class Expressions(Memory, abc.ABC):
             return Val(operation("-", top, e), t, value.origins)
         return Val(e, t, value.origins)
 
-    def overflow(self, raw: Expr, t: Integer, operator: str) -> None:
-        """Check that the result of an operation fits in a signed type, if this is asked for."""
+    def overflow(self, raw: Expr, t: Integer, operator: str, legal: Expr = TRUE) -> None:
+        """Check that an operation is legal and its result fits in a signed type, if this is asked for."""
         if self.model.options.overflow and t.signed and not self.silent:
             inside = operation("&&", operation("<=", Constant(t.low), raw), operation("<=", raw, Constant(t.high)))
+            inside = operation("&&", legal, inside)
             self.code.ensure(inside, OVERFLOW, f"the result of {operator} does not fit in {t.name or 'its type'}")
 
     def binary(self, operator: str, left: Val, right: Val, t: CType) -> Val:
@@ -305,6 +307,8 @@ class Expressions(Memory, abc.ABC):
             case "<<" | ">>":
                 amount = self._amount(right, t)
                 raw = operation(operator, left, amount)
+                if operator == "<<":
+                    self.overflow(raw, t, operator, operation(">=", left, ZERO))
                 return raw if operator == ">>" else wrap(raw, t.bits, t.signed)
             case "&" | "|" | "^":
                 return operation(operator, left, right)

@@ -22,7 +22,7 @@ from plait.bmc.c.reading.types import (
     integer,
     size,
 )
-from plait.bmc.c.translation.pthreads import SYNCHRONIZATION_CALLS, integer_result, no_effect
+from plait.bmc.c.translation.pthreads import IGNORED, MIDDLE, SYNCHRONIZATION_CALLS, integer_result, no_effect
 from plait.bmc.c.translation.threads import THREAD_CALLS
 from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
 from plait.bmc.program.arithmetic import operation
@@ -334,6 +334,26 @@ def _plain(e: Expression) -> Expression:
             return e
         e = e.operand
     return e
+
+
+_IGNORED = {
+    "__builtin_expect": 1,
+    "__plait_load": 1,
+    "__plait_test_and_set": 1,
+    "__plait_clear": 1,
+    "__plait_compare_exchange": 3,
+    "__plait_compare_and_swap": 3,
+    "__plait_bool_compare_and_swap": 3,
+    **IGNORED,
+}
+"""The position from which on the translation of a function ignores its arguments."""
+
+
+def ignores(name: str, number: int) -> bool:
+    """Whether the translation of a function does not evaluate an argument, for example a memory order."""
+    if name in MIDDLE:
+        return number == 1
+    return number >= _IGNORED.get(name, 2 if name.startswith("__plait_") else number + 1)
 
 
 CALLS: dict[str, Callable[[Translator, Call], Val]] = {

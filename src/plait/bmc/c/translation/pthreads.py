@@ -163,10 +163,11 @@ def _mutex_unlock(of: Translator, e: Call) -> Val:
 
 
 def _mutex_init(of: Translator, e: Call) -> Val:
+    attribute = of.value(e.arguments[1])
+
     def init(at: Located) -> None:
         of.code.step([Set(*of.cell(at), ZERO)])
         if of.model.kinds:
-            attribute = of.value(e.arguments[1])
             kind: Expr = ZERO
             if attribute.constant != 0:
                 target = of.pointed(_attribute(attribute))
@@ -191,7 +192,9 @@ def _settype(of: Translator, e: Call) -> Val:
 
 
 def _attribute_init(of: Translator, e: Call) -> Val:
-    if of.model.kinds:
+    if not of.model.kinds:
+        of.value(e.arguments[0], needed=False)
+    else:
         each(of, e.arguments[0], "attribute", lambda at: of.code.step([Set(*of.cell(at), ZERO)]))
     return SUCCESS
 
@@ -312,16 +315,23 @@ def _sem_timedwait(of: Translator, e: Call) -> Val:
     """The semaphore is taken, or the time is over."""
     code = of.code
     result = code.temporary("int", 32, True)
+    semaphore = _object(of, e.arguments[0], "semaphore")
     patient, impatient, done = code.label(), code.label(), code.label()
     of.branch(code.choose(Domain("bool")), patient, impatient)
     of.mark(patient)
-    _results(of, e, "semaphore", lambda at: _sem_wait(of, of.cell(at)))
+    of.access(semaphore, lambda at: _timed(of, at))
     code.set(result, ZERO)
     of.jump(done)
     of.mark(impatient)
     code.set(result, Constant(-1))
     of.mark(done)
     return Val(Read(result), INT)
+
+
+def _timed(of: Translator, at: Located) -> None:
+    if at.object.alive is not None:
+        of.step(at, [], True)
+    _sem_wait(of, of.cell(at))
 
 
 def _barrier_init(of: Translator, e: Call) -> Val:
@@ -400,6 +410,36 @@ def _once(of: Translator, e: Call) -> Val:
     return SUCCESS
 
 
+_WITHOUT_EFFECT = (
+    "pthread_mutexattr_destroy",
+    "pthread_mutexattr_setpshared",
+    "pthread_mutexattr_setprotocol",
+    "pthread_condattr_init",
+    "pthread_condattr_destroy",
+    "pthread_condattr_setclock",
+    "pthread_rwlockattr_init",
+    "pthread_rwlockattr_destroy",
+    "pthread_barrierattr_init",
+    "pthread_barrierattr_destroy",
+    "pthread_attr_setstacksize",
+    "pthread_cond_init",
+    "pthread_cond_destroy",
+    "pthread_rwlock_destroy",
+    "pthread_barrier_destroy",
+    "pthread_spin_destroy",
+    "pthread_attr_init",
+    "pthread_attr_destroy",
+    "sem_destroy",
+)
+IGNORED = {
+    **dict.fromkeys(_WITHOUT_EFFECT, 0),
+    **dict.fromkeys(("pthread_rwlock_init", "pthread_spin_init", "pthread_mutex_timedlock", "sem_timedwait"), 1),
+    "pthread_cond_timedwait": 2,
+}
+"""The position from which on the translation of a function ignores its arguments."""
+MIDDLE = frozenset(("pthread_create", "pthread_barrier_init", "sem_init"))
+"""Functions of which it ignores the second argument only."""
+
 SYNCHRONIZATION_CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "pthread_mutex_lock": _mutex_lock,
     "pthread_mutex_trylock": _mutex_trylock,
@@ -432,28 +472,5 @@ SYNCHRONIZATION_CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "pthread_spin_trylock": _spin(_spin_trylock),
     "pthread_spin_unlock": _spin(_spin_unlock),
     "pthread_once": _once,
-    **dict.fromkeys(
-        (
-            "pthread_mutexattr_destroy",
-            "pthread_mutexattr_setpshared",
-            "pthread_mutexattr_setprotocol",
-            "pthread_condattr_init",
-            "pthread_condattr_destroy",
-            "pthread_condattr_setclock",
-            "pthread_rwlockattr_init",
-            "pthread_rwlockattr_destroy",
-            "pthread_barrierattr_init",
-            "pthread_barrierattr_destroy",
-            "pthread_attr_setstacksize",
-            "pthread_cond_init",
-            "pthread_cond_destroy",
-            "pthread_rwlock_destroy",
-            "pthread_barrier_destroy",
-            "pthread_spin_destroy",
-            "pthread_attr_init",
-            "pthread_attr_destroy",
-            "sem_destroy",
-        ),
-        lambda of, e: SUCCESS,
-    ),
+    **dict.fromkeys(_WITHOUT_EFFECT, lambda of, e: SUCCESS),
 }

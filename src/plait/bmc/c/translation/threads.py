@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.reading.tree import Call, Cast, Expression, Number
+from plait.bmc.c.reading.tree import Call, Cast, Expression, Number, Unary
 from plait.bmc.c.reading.types import INT, VOID, Pointer, as_number
+from plait.bmc.c.reading.usage import plain
 from plait.bmc.c.translation.model import Thread
 from plait.bmc.c.translation.values import ZERO, Val
 from plait.bmc.program.arithmetic import operation
@@ -106,8 +107,11 @@ def _start(of: Translator, started: Thread, value: Val) -> None:
 def _join(of: Translator, e: Call) -> Val:
     """Wait until a thread has ended."""
     handle = of.value(e.arguments[0])
-    wanted = not _null(e.arguments[1])
     number = of.steady(handle.expr)
+    pointer = plain(e.arguments[1])
+    wanted = not _null(pointer)
+    direct = isinstance(pointer, Unary) and pointer.operator == "&"
+    place_of_result = of.value(pointer) if wanted and not direct else None
     code, model = of.code, of.model
     place = e.arguments[0].place.text
 
@@ -139,8 +143,17 @@ def _join(of: Translator, e: Call) -> Val:
             ], ()
 
         code.step(fetch)
-        target = of.written(e.arguments[1])
-        of.store(target, of.cast(Val(Read(result), Pointer(VOID), frozenset((_RESULTS,))), target.type))
+        some, none = code.label(), code.label()
+        if place_of_result is None:
+            target = of.written(pointer)
+        else:
+            address = of.steady(place_of_result.expr)
+            of.branch(operation("==", address, ZERO), none, some)
+            of.mark(some)
+            target = of.pointed(place_of_result, f"the pointer {pointer.place.text}")
+        if code.reachable:
+            of.store(target, of.cast(Val(Read(result), Pointer(VOID), frozenset((_RESULTS,))), target.type))
+        of.mark(none)
     return SUCCESS
 
 

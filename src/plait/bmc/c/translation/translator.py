@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from plait.bmc.c.reading.initialisers import Initial, initials, scalars
 from plait.bmc.c.reading.tree import (
+    Assign,
     Call,
     Declaration,
     Definition,
+    Evaluated,
     FunctionName,
+    Increment,
     Number,
     nodes,
 )
@@ -23,7 +26,7 @@ from plait.bmc.c.reading.types import (
     Void,
     integer,
 )
-from plait.bmc.c.translation.library import CALLS
+from plait.bmc.c.translation.library import CALLS, ignores
 from plait.bmc.c.translation.model import Model
 from plait.bmc.c.translation.statements import Frame, Statements
 from plait.bmc.c.translation.values import NOWHERE, ZERO, Located, Object, Reference, Val
@@ -61,6 +64,7 @@ class Translator(Statements):
         known = CALLS.get(name)
         definition = self.model.unit.function(name)
         if known is not None and (definition is None or name in ("reach_error", "__VERIFIER_error")):
+            self._ignored(name, e)
             return known(self, e)
         if definition is None and name.startswith("__VERIFIER_nondet_"):
             return self.nondeterministic(e)
@@ -73,6 +77,13 @@ class Translator(Statements):
         value = self.inlined(definition, arguments, e.place)
         self.code.leave()
         return value
+
+    def _ignored(self, name: str, e: Call) -> None:
+        """Evaluate the arguments that do not matter for the model of a function: they may have effects."""
+        for number, argument in enumerate(e.arguments):
+            effects = any(isinstance(n, Assign | Increment | Call | Evaluated) for n in nodes(argument))
+            if ignores(name, number) and (effects or isinstance(argument.type, Integer)):
+                self.value(argument, needed=False)
 
     def nondeterministic(self, e: Call) -> Val:
         """Any value of a type."""

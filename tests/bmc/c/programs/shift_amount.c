@@ -1,0 +1,8 @@
+// verdict: true
+// violated: overflow
+// options: overflow=true
+int main(void) {
+  int by = 31;
+  by++;
+  return 1 >> by;
+}

@@ -1,0 +1,9 @@
+// verdict: true
+// violated: overflow
+// options: overflow=true
+int main(void) {
+  int x = -1;
+  x--;
+  x <<= 1;
+  return x;
+}
