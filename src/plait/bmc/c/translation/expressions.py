@@ -73,8 +73,6 @@ class Expressions(Memory, abc.ABC):
         """The variables of the function that is being translated."""
         self.wanted: CType | None = None
         """The type to which a pointer from malloc is converted."""
-        self.silent = False
-        """Whether arithmetic wraps around in any case: that of atomic operations does."""
 
     @abc.abstractmethod
     def call(self, e: Call) -> Val:
@@ -132,6 +130,7 @@ class Expressions(Memory, abc.ABC):
                 return isinstance(t, Integer | Pointer) and self.pure(operand)
             case Binary(operator, left, right) if operator not in ("/", "%", ","):
                 checked = self.model.options.overflow and operator in ("+", "-", "*", "<<", ">>")
+                checked |= operator in ("+", "-") and any(isinstance(x.type, Pointer) for x in (left, right))
                 return not checked and self.pure(left) and self.pure(right)
             case Conditional(condition, then, otherwise):
                 return all(map(self.pure, (condition, then, otherwise)))
@@ -281,6 +280,8 @@ class Expressions(Memory, abc.ABC):
         if operator in _COMPARISONS:
             return Val(as_number(operation(operator, left.expr, right.expr)), INT)
         if isinstance(left.type, Pointer) and isinstance(right.type, Pointer):
+            self.counted(left)
+            self.counted(right)
             distance = operation("-", left.expr, right.expr)
             stride = cells(left.type.target)
             return Val(distance if stride == 1 else operation("quot", distance, Constant(stride)), t)

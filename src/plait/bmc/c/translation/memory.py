@@ -54,6 +54,8 @@ class Memory:
         self.model, self.code = model, code
         self.sections: dict[Label, int] = {}
         """For each label that a jump names: how many atomic sections are open there."""
+        self.silent = False
+        """Whether arithmetic wraps around in any case: that of atomic operations does."""
 
     # -- control flow --------------------------------------------------------------------------------------------------
 
@@ -325,6 +327,29 @@ class Memory:
                 return inner
         return Pointed(value.expr, t, value.origins, t, text=text)
 
+    def counted(self, value: Val) -> None:
+        """Arithmetic counts cells. This is right only if the pointer points to an object of its own type."""
+        t = value.type.target if isinstance(value.type, Pointer) else value.type
+        mixed = [o for o in self.objects(value.origins) if o.base is not None and not _uniform(o.type, t)]
+        if not mixed:
+            return
+        if self.silent:
+            raise self.refusal("atomic arithmetic on a pointer to an object of another type")
+        address = self.steady(value.expr)
+        for found in mixed:
+            first = found.base or 0
+            behind = first + found.copies * (cells(found.type) + 1) - 1
+            legal = operation(
+                "||", operation("<", address, Constant(first)), operation(">=", address, Constant(behind))
+            )
+            for _, condition in self._candidates(Pointed(address, t, frozenset((f"object {found.name}",)), t), address):
+                legal = operation("||", legal, condition)
+            if legal != Constant(True):
+                text = (
+                    f"arithmetic on a pointer to {described(t)} that points into {found.name}: this cannot be checked"
+                )
+                self.code.ensure(legal, LIMITS, text)
+
     def moved(self, value: Val, by: Expr) -> Val:
         """A pointer plus a number of elements."""
         t = value.type.target if isinstance(value.type, Pointer) else value.type
@@ -336,6 +361,8 @@ class Memory:
             address = target.address
         elif by == ZERO:
             target = value.target
+        else:
+            self.counted(value)
         return Val(address, value.type, value.origins, target)
 
 
@@ -370,6 +397,11 @@ def _element(of: Located, index: Expr) -> Located:
         array=of,
         position=index,
     )
+
+
+def _uniform(t: CType, part: CType) -> bool:
+    """Whether an object consists of parts of one type only."""
+    return similar(t, part) or (isinstance(t, Array) and _uniform(t.element, part))
 
 
 def _first(at: Located, t: CType) -> Located | None:
