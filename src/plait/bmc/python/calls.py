@@ -197,6 +197,8 @@ class Calls(Objects):
         end = self.code.label()
         key = (context, "return")
         self.frame = frame
+        for name in sorted(function.early):
+            self.set_assigned(frame, name, name in function.parameters)
         self.depth.append(function.node)
         self.exits.append(Exit("call", label=end, key=key))
         if isinstance(body, list):

@@ -210,6 +210,25 @@ class ThreadCode:
         kinds = layout(value.type, self.heap)
         return Value(value.type, tuple(self.code.kept(p, k) for p, k in zip(value.parts, kinds, strict=False)))
 
+    def set_assigned(self, frame: Frame, name: str, value: bool) -> None:
+        """Note that a local variable of the running function is assigned, or not."""
+        if self._is_early(frame, name):
+            self.code.set(self._assigned(frame, name), Constant(value))
+
+    def check_assigned(self, frame: Frame, name: str) -> None:
+        """A local variable of the running function is read: it must be assigned."""
+        if self._is_early(frame, name):
+            text = f"UnboundLocalError: the local variable {name} is read before it is assigned"
+            self.check(Read(self._assigned(frame, name)), UnboundLocalError, ASSERTIONS, text)
+
+    def _is_early(self, frame: Frame, name: str) -> bool:
+        # Other functions, which may run in other threads, do not see the flag.
+        return name in frame.function.early and name not in frame.renamed and frame.home == self.frame.home
+
+    def _assigned(self, frame: Frame, name: str) -> Variable:
+        key = (frame.home, name, "assigned")
+        return self.of.variables(key, Type("bool"), f"{name} is assigned", self.code, NO_VALUE)[0]
+
     # -- objects -------------------------------------------------------------------------------------------------------
 
     def reference(self, value: Value, what: str) -> Expr:

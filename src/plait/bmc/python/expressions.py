@@ -80,6 +80,7 @@ class Expressions(Calls):
         frame = self.frame.holder(name)
         if frame is None:
             return self.read_global(self.frame.function.origin.__globals__, name, node)
+        self.check_assigned(frame, name)
         if name in frame.fixed:
             return frame.fixed[name]
         return self.fetch(frame.key(name), name, local=not frame.shares(name))

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from plait.bmc.program.source import Place
+from plait.bmc.python.assignment import read_early
 from plait.bmc.python.values import Value
 from plait.ir.definition import UNKNOWN, definition_in, source_of, value_of
 from plait.ir.scope import Bindings
@@ -47,6 +48,19 @@ class Function:
     def free(self) -> frozenset[str]:
         """The names that it may take from outside."""
         return frozenset(_free(self.node))
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters."""
+        a = self.node.args
+        found = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+        return found + [x.arg for x in (a.vararg, a.kwarg) if x is not None]
+
+    @functools.cached_property
+    def early(self) -> frozenset[str]:
+        """The variables that it may read before they are assigned."""
+        body = self.node.body
+        return read_early(body, self.locals, self.parameters) if isinstance(body, list) else frozenset()
 
     @property
     def suspends(self) -> bool:

@@ -72,6 +72,7 @@ class Statements(Expressions):
         if frame is None:
             self.set_global(self.frame.function.origin.__globals__, name, value)
             return
+        self.set_assigned(frame, name, True)
         if name in frame.fixed:
             del frame.fixed[name]
         self.store(frame.key(name), value, name, local=not frame.shares(name))
@@ -137,7 +138,9 @@ class Statements(Expressions):
                     continue
                 if owner.type.category == "never":
                     continue
-            elif isinstance(target, ast.Name):
+            elif isinstance(target, ast.Name) and target.id in self.frame.function.early:
+                self.check_assigned(self.frame, target.id)
+                self.set_assigned(self.frame, target.id, False)
                 continue
             raise self.refused(target, f"del {ast.unparse(target)} is not supported", "assign None")
 
@@ -446,11 +449,7 @@ class Statements(Expressions):
             if self.targeted(label):
                 self.code.mark(label)
                 caught = next(classes for classes, other in handlers if other is label)[0]
-                self.exits.append(Exit("handler", caught=caught))
-                if handler.name is not None:
-                    self.frame.fixed[handler.name] = known(caught)
-                self.block(handler.body)
-                self.exits.pop()
+                self._handle(handler, caught)
                 if self.code.reachable:
                     self.code.jump(end)
         if self.targeted(end):
@@ -459,6 +458,27 @@ class Statements(Expressions):
             self.exits.pop()
             if self.code.reachable:
                 self.block(node.finalbody)
+
+    def _handle(self, handler: ast.ExceptHandler, caught: type) -> None:
+        """The body of a handler. Its variable exists only there."""
+        frame, name = self.frame, handler.name
+        if name is None:
+            self.exits.append(Exit("handler", caught=caught))
+            self.block(handler.body)
+            self.exits.pop()
+            return
+        before = dict(frame.fixed)
+        clean = self.emitter(lambda: self.set_assigned(frame, name, False))
+        self.exits.append(Exit("handler", caught=caught, emit=clean))
+        self.set_assigned(frame, name, True)
+        frame.fixed[name] = known(caught)
+        self.block(handler.body)
+        self.exits.pop()
+        frame.fixed.pop(name, None)
+        if name in before:
+            frame.fixed[name] = before[name]
+        if self.code.reachable:
+            clean()
 
     def _caught(self, handler: ast.ExceptHandler) -> tuple[type, ...]:
         if handler.type is None:
