@@ -159,6 +159,17 @@ CAUGHT: dict[str, str] = {
         finally:
             return
     """,
+    "with": """
+    class Guard:
+        def __enter__(self):
+            pass
+        def __exit__(self, *exception):
+            return True
+    async def main():
+        t = asyncio.create_task(work())
+        with Guard():
+            await t  # here
+    """,
     "group": """
     async def main():
         try:
@@ -225,3 +236,28 @@ def test_exception_that_the_task_catches(tmp_path: Path) -> None:
             assert False
     """
     assert violations(load_text(tmp_path, TASK + text)) == set()
+
+
+@pytest.mark.parametrize("body", ["return True", "return self.n", "if kind is not None:\n                self.n = 1"])
+def test_exit_that_uses_an_exception_is_refused(body: str, tmp_path: Path) -> None:
+    text = f"""
+    class Guard:
+        def __init__(self):
+            self.n = 0
+        def __enter__(self):
+            return self
+        def __exit__(self, kind, value, trace):
+            {body}
+    def main():
+        try:
+            with Guard():
+                raise KeyError
+        except KeyError:
+            pass
+    """
+    with pytest.raises(PlaitError, match="KeyError may leave a `with` whose __exit__ uses the exception"):
+        load_text(tmp_path, text)
+    # Without an exception, there is nothing to see.
+    assert violations(load_text(tmp_path, text.replace("raise KeyError", "pass"))) == set()
+    fine = text.replace(body, "return False").replace("pass", "assert False")
+    assert violations(load_text(tmp_path, fine)) == {"assertions"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from plait.bmc.program.definition import (
     Set,
     Variable,
 )
-from plait.bmc.python.functions import Frame, Function
+from plait.bmc.python.functions import Frame, Function, uses_exception
 from plait.bmc.python.heap import Site
 from plait.bmc.python.translation import Translation
 from plait.bmc.python.values import (
@@ -43,6 +44,9 @@ from plait.bmc.python.values import (
     scalar,
 )
 from plait.kernel.errors import ModelError
+
+_LIBRARIES = {"_thread", "threading", "asyncio", "concurrent"}
+"""Their context managers let all exceptions pass."""
 
 
 @dataclasses.dataclass
@@ -62,6 +66,8 @@ class Exit:
     loop: ast.AST | None = None
     caught: type | None = None
     """In a handler: the class of the exception, for `raise` alone."""
+    sees: bool = False
+    """The end of `with` of an object whose `__exit__` reads the exception, or may end it."""
     diverts: bool = False
     """Clean-up that can end an exception: with `return`, `break` or `continue`, or with another exception."""
 
@@ -314,16 +320,34 @@ class ThreadCode:
     def catcher(self, cls: type) -> int | None:
         """The position of the handler of an exception in `exits`, or of clean-up before it that can end it."""
         for at in range(len(self.exits) - 1, -1, -1):
+            if self.exits[at].sees:
+                raise self.refused(
+                    self.node,
+                    f"{cls.__name__} may leave a `with` whose __exit__ uses the exception: this is not supported",
+                    "use try, or let __exit__ use none of its arguments and return None",
+                )
             if self.exits[at].diverts or any(issubclass(cls, classes) for classes, _ in self.exits[at].handlers):
                 return at
         if self.awaitable:
             self.of.escaping.add(cls)
         return None
 
+    def sees(self, value: Value, name: str) -> bool:
+        """Whether the method `__exit__` or `__aexit__` of the user's object reads an exception, or may end it."""
+        site = value.type.site
+        for cls in {member.cls for member in self.heap.pool(self.heap.find(site))} if site is not None else ():
+            method = getattr(cls, name, None)
+            if not isinstance(method, types.FunctionType) or method.__module__.split(".")[0] in _LIBRARIES:
+                continue
+            function = self.of.function(method)
+            if function is not None and uses_exception(function):
+                return True
+        return False
+
     def receives(self, *, group: bool = False) -> None:
         """Here the exceptions of tasks are raised again. `group`: as a group of exceptions."""
         caught = [cls for e in self.exits for classes, _ in e.handlers for cls in classes]
-        if any(e.diverts for e in self.exits):
+        if any(e.diverts or e.sees for e in self.exits):
             caught.append(BaseException)
         if caught:
             error = self.refused(

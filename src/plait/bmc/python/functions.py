@@ -163,6 +163,18 @@ def described(node: Definition, origin: types.FunctionType, file: str, text: str
     return Function(node, origin, file, text, own, frozenset(captured & own), frozenset(named))
 
 
+def uses_exception(function: Function) -> bool:
+    """Whether a method `__exit__` reads its arguments, or may return something true."""
+    given = set(function.parameters[1:])
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Name) and node.id in given:
+            return True
+        result = node.value if isinstance(node, ast.Return) else None
+        if result is not None and (not isinstance(result, ast.Constant) or bool(result.value)):
+            return True
+    return False
+
+
 def _own(node: ast.AST) -> Iterator[ast.AST]:
     """A node and the nodes in it, without the bodies of nested functions."""
     yield node

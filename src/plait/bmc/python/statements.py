@@ -529,7 +529,7 @@ class Statements(Expressions):
             self.at(item.context_expr)
             self.leave_context(self.fetch(key, "context object", local=True), node)
 
-        self.exits.append(Exit("cleanup", emit=self.emitter(leave)))
+        self.exits.append(Exit("cleanup", emit=self.emitter(leave), sees=self.sees(held, "__exit__")))
         self._items_of_with(node, items[1:])
         self.exits.pop()
         if self.code.reachable:

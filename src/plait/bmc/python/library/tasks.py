@@ -312,7 +312,9 @@ class Tasks(Awaitables):
             return
         clean = self.emitter(leave)
         is_group = (self.frame.context, item, "group") in self.heap.types
-        self.exits.append(Exit("group" if is_group else "cleanup", emit=clean))
+        key = (self.frame.context, item, "context")
+        sees = not is_group and self.sees(self.fetch(key, "context object", local=True), "__aexit__")
+        self.exits.append(Exit("group" if is_group else "cleanup", emit=clean, sees=sees))
         self._entered(node, items[1:])
         self.exits.pop()
         if self.code.reachable:
