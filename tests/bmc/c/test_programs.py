@@ -47,7 +47,7 @@ def test_main_gets_any_number_of_words(condition: str, expected: str, tmp_path: 
 
 RACES = {
     # All accesses are ordered by locks, atomics, barriers or joins.
-    "holds": "barrier buffer_ok lazy01 list once_and_spin rwlock_ok semaphores stateful02 test_and_set ticket_lock",
+    "holds": "barrier buffer_ok list once_and_spin rwlock_ok semaphores stateful02 test_and_set ticket_lock",
     # Ordinary variables as flags; readers that write; a lock that is not the one of the variable; no lock at all.
     "violated": "dekker fib_bench peterson rwlock_bad singleton twostage_3 use_after_free cas_counter",
 }

@@ -55,7 +55,7 @@ from plait.bmc.c.translation.model import Model
 from plait.bmc.c.translation.values import NOWHERE, ZERO, Located, Object, Origins, Reference, Val
 from plait.bmc.program.arithmetic import negate, operation, wrap
 from plait.bmc.program.builder import CodeBuilder, Label
-from plait.bmc.program.definition import DIVISION, OVERFLOW, Choice, Constant, Expr, Read, Set
+from plait.bmc.program.definition import DIVISION, LIMITS, OVERFLOW, Choice, Constant, Expr, Read, Set
 
 Binding = Object | Val
 """What a name of a function means: an object, or a value that is known."""
@@ -290,6 +290,8 @@ class Expressions(Memory, abc.ABC):
             by = number.expr if operator == "+" else operation("-", ZERO, number.expr)
             moved = self.moved(pointer, by)
             return dataclasses.replace(moved, expr=wrap(moved.expr, ADDRESS.bits, False))
+        if self.objects(origins):
+            self.code.ensure(Constant(False), LIMITS, f"{operator} on the number of an address: this cannot be checked")
         return Val(self.arithmetic(operator, left.expr, right.expr, integer(t)), t, origins)
 
     def arithmetic(self, operator: str, left: Expr, right: Expr, t: Integer) -> Expr:

@@ -182,7 +182,7 @@ class Memory:
         code = self.code
         code.ensure(operation("!=", address, ZERO), MEMORY, f"{to.text} is NULL")
         for found in self.objects(to.origins):
-            if found.base is not None and not any(True for _ in positions(found.type, to.target)):
+            if found.base is not None and not _uniform(found.type, to.target):
                 last = found.base + found.copies * (cells(found.type) + 1) - 1
                 inside = operation(
                     "&&",
