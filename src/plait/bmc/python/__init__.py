@@ -5,7 +5,7 @@ of all that it calls is translated. All functions are inlined, so each thread is
 `translation.py` is one pass over the program, and passes are repeated until nothing is new. `values.py` has
 the types, `heap.py` the objects. The translation of one thread is a class in layers: `code.py` (variables, exceptions),
 `library/` (what Python offers), `objects.py`, `calls.py`, `expressions.py`, `statements.py`. `liveness.py` then resets
-variables that are not needed any more.
+variables that are not needed any more. `assignment.py` finds local variables that may be read before they are assigned.
 
 A step is what CPython's global lock guarantees: one read or write of an attribute, a global variable, a variable of a
 closure or an item, or one call of a method of a built-in object.
