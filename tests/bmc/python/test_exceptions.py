@@ -261,3 +261,24 @@ def test_exit_that_uses_an_exception_is_refused(body: str, tmp_path: Path) -> No
     assert violations(load_text(tmp_path, text.replace("raise KeyError", "pass"))) == set()
     fine = text.replace(body, "return False").replace("pass", "assert False")
     assert violations(load_text(tmp_path, fine)) == {"assertions"}
+
+
+def test_raise_again(tmp_path: Path) -> None:
+    text = """
+    def main():
+        n = random.randint(0, 1)
+        found = 0
+        try:
+            try:
+                if n:
+                    raise KeyError
+                raise IndexError
+            except Exception:
+                raise
+        except LookupError:
+            found = 1
+        assert found
+    """
+    with pytest.raises(PlaitError, match="the exception that is raised again is IndexError or KeyError"):
+        load_text(tmp_path, text)
+    assert violations(load_text(tmp_path, text.replace("IndexError", "KeyError"))) == set()

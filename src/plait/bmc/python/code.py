@@ -94,6 +94,8 @@ class ThreadCode:
         """Whether others can wait for its result, and get its exceptions: a task, or a call of an executor."""
         self.queueing = False
         """Whether an operation of an asynchronous queue is translated."""
+        self.thrown: dict[int, set[type]] = {}
+        """The exceptions that reach each handler."""
         self.scanned = 0
         self.targets: set[int] = set()
         """The labels that jumps lead to."""
@@ -405,6 +407,7 @@ class ThreadCode:
             )
         if not self.exits[at].diverts:
             target = next(label for classes, label in self.exits[at].handlers if issubclass(cls, classes))
+            self.thrown.setdefault(id(target), set()).add(cls)
             self.leave(at, target)
             return
         kept = self.exits

@@ -435,6 +435,7 @@ class Statements(Expressions):
             clean = self.emitter(lambda: self.block(node.finalbody))
             self.exits.append(Exit("cleanup", emit=clean, diverts=diverts))
         labels = [self.code.label() for _ in node.handlers]
+        self.thrown.update((id(label), set()) for label in labels)
         if node.handlers:
             classes = [self._caught(handler) for handler in node.handlers]
             self.exits.append(Exit("except", handlers=list(zip(classes, labels, strict=True))))
@@ -449,6 +450,11 @@ class Statements(Expressions):
             if self.targeted(label):
                 self.code.mark(label)
                 caught = next(classes for classes, other in handlers if other is label)[0]
+                thrown = self.thrown[id(label)]
+                if len(thrown) == 1:
+                    (caught,) = thrown
+                elif len(thrown) > 1:
+                    self._refuse_raise(handler, thrown)
                 self._handle(handler, caught)
                 if self.code.reachable:
                     self.code.jump(end)
@@ -458,6 +464,15 @@ class Statements(Expressions):
             self.exits.pop()
             if self.code.reachable:
                 self.block(node.finalbody)
+
+    def _refuse_raise(self, handler: ast.ExceptHandler, thrown: set[type]) -> None:
+        """A handler of several exceptions does not know which one to raise again."""
+        for node in (n for statement in handler.body for n in ast.walk(statement) if isinstance(n, ast.Raise)):
+            again = node.exc is None or (isinstance(node.exc, ast.Name) and node.exc.id == handler.name)
+            if again:
+                names = " or ".join(sorted(cls.__name__ for cls in thrown))
+                what = f"the exception that is raised again is {names}: this is not supported"
+                raise self.refused(node, what, "write one `except` for each class")
 
     def _handle(self, handler: ast.ExceptHandler, caught: type) -> None:
         """The body of a handler. Its variable exists only there."""
