@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import subprocess
 from pathlib import Path
 
+from plait.bmc import check
 from plait.bmc.c.load import load_c
 from plait.bmc.execution.interpreter import Interpreter
-from plait.bmc.program.arithmetic import wrapped
+from plait.bmc.options import Encoding
+from plait.bmc.program.arithmetic import operation, wrapped
+from plait.bmc.program.definition import Constant, Ended, Expr, Property, Read
+from plait.bmc.program.source import Place
 
 TYPES = [
     "signed char",
@@ -25,6 +30,9 @@ TYPES = [
 CONSTANTS = ["0", "1", "2", "3", "7", "-1", "100", "127", "128", "255", "65535", "1000", "0x7fffffff", "40000u", "5L"]
 CONSTANTS += ["0x80000000u", "0xffffffffffUL", "-70000", "'a'"]
 BINARY = ["+", "-", "*", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "&&", "||"]
+
+_SECONDS = 15.0
+"""The time of a search for an outcome: a solver may need longer, then the comparison is left out."""
 
 Outcome = tuple[int, ...]
 
@@ -59,6 +67,24 @@ def outcomes(source: str, folder: Path, watched: list[str]) -> set[Outcome]:
                 seen.add(next_)
                 todo.append(next_)
     return found
+
+
+def reachable(source: str, folder: Path, watched: list[str], outcome: Outcome, encoding: Encoding) -> bool | None:
+    """Whether a search calls an outcome possible. None: it did not decide this in time."""
+    file = folder / "program.c"
+    file.write_text(source, encoding="utf-8")
+    program = load_c(file)
+    named = {v.name: v for v in program.variables}
+    cells = [(named[name], k) for name in watched for k in range(named[name].cells)]
+    wanted: Expr = Ended(0)
+    for (variable, k), value in zip(cells, outcome, strict=True):
+        exact = wrapped(value, variable.bits or 64, variable.signed)
+        cell = Read(variable, None if variable.size is None else Constant(k))
+        wanted = operation("&&", wanted, operation("==", cell, Constant(exact)))
+    seen = Property("seen", "reachable", wanted, Place(1, 1))
+    asked = dataclasses.replace(program, properties=(seen,))
+    status = check(asked, encoding=encoding, properties=["seen"], timeout=_SECONDS).properties[0].status
+    return None if status == "inconclusive" else status == "holds"
 
 
 def compiled(source: str, folder: Path) -> Path:

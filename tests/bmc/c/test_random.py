@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bmc.c.random_programs import Sequential, Threaded, compiled, outcomes, run
+from plait.bmc.options import Encoding
+from tests.bmc.c.random_programs import Sequential, Threaded, compiled, outcomes, reachable, run
 
 pytestmark = [pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"), pytest.mark.slow]
 SEEDS = st.integers(0, 1 << 32)
@@ -35,3 +36,18 @@ def test_a_run_of_a_threaded_program_has_a_possible_outcome(seed: int) -> None:
         binary = compiled(source, Path(folder))
         for n in range(5):
             assert run(binary, n) in possible
+
+
+@pytest.mark.parametrize("encoding", ["explicit", "clock", "steps"])
+@settings(max_examples=3, deadline=None)
+@given(SEEDS)
+def test_enumeration_and_solvers_agree_about_outcomes(encoding: Encoding, seed: int) -> None:
+    program = Threaded(seed)
+    source = program.source()
+    with TemporaryDirectory() as folder:
+        possible = outcomes(source, Path(folder), program.watched)
+        outcome = run(compiled(source, Path(folder)), seed)
+        assert reachable(source, Path(folder), program.watched, outcome, encoding) is not False
+        wrong = (outcome[0] ^ 1, *outcome[1:])
+        if wrong not in possible:
+            assert reachable(source, Path(folder), program.watched, wrong, encoding) is not True
