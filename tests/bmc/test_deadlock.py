@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec import structs
 
 from plait.bmc.analysis.preconditions import InputsError, effects
 from plait.bmc.analysis.races import racing
@@ -49,10 +49,10 @@ def steps_of(interpreter: Interpreter, state: State, p: int) -> list[Step]:
 
 def without_sections(program: Program) -> Program:
     codes = [
-        dataclasses.replace(c, instructions=tuple(dataclasses.replace(i, exclusive=False) for i in c.instructions))
+        structs.replace(c, instructions=tuple(structs.replace(i, exclusive=False) for i in c.instructions))
         for c in program.processes
     ]
-    return dataclasses.replace(program, processes=tuple(codes))
+    return structs.replace(program, processes=tuple(codes))
 
 
 def is_deadlock(free: Interpreter, program: Program, state: State) -> bool:
@@ -98,7 +98,7 @@ def judged(program: Program) -> tuple[Program, list[Expr]]:
     found = [deadlocked(program), racing(program)]
     named = zip(("deadlock", "races"), found, strict=True)
     properties = tuple(Property(name, "always", Not(e), PLACE) for name, e in named)
-    return dataclasses.replace(program, properties=properties), found
+    return structs.replace(program, properties=properties), found
 
 
 def agree(typed: Typed, ways: dict[str, Any]) -> None:

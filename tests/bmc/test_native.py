@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from plait.bmc.execution import lowering
 from plait.bmc.execution.interpreter import Interpreter, State
@@ -180,7 +181,7 @@ class Enriched:
         processes = []
         for code in self.program.processes:
             steps = [
-                dataclasses.replace(
+                structs.replace(
                     step,
                     body=tuple(map(self.action, step.body)),
                     waits=self.random.random() < 0.6,
@@ -190,8 +191,8 @@ class Enriched:
                 for step in code.instructions
             ]
             spawned, required = self.random.random() < 0.2, self.random.random() < 0.8
-            processes.append(dataclasses.replace(code, instructions=tuple(steps), spawned=spawned, required=required))
-        return dataclasses.replace(self.program, processes=tuple(processes))
+            processes.append(structs.replace(code, instructions=tuple(steps), spawned=spawned, required=required))
+        return structs.replace(self.program, processes=tuple(processes))
 
     def action(self, action: Action) -> Action:
         match action:
@@ -200,7 +201,7 @@ class Enriched:
             case Require(condition):
                 return Require(self.truth(condition))
             case Ensure(condition):
-                return dataclasses.replace(action, condition=self.truth(condition))
+                return structs.replace(action, condition=self.truth(condition))
             case Branch(condition, then, otherwise):
                 branches = (tuple(map(self.action, then)), tuple(map(self.action, otherwise)))
                 return Branch(self.truth(condition), *branches)
@@ -338,11 +339,11 @@ def test_a_mutant_of_the_lowering_is_caught(name: str, other: str, text: str, mo
     x = program.variables[0]
     operand = Operation(name, Read(x), Constant(2)) if name in ("quot", "rem") else Wrap(Read(x), 2, True)
     step = program.processes[0].instructions[-1]
-    extra = dataclasses.replace(step, body=(Set(x, None, operand), *step.body))
-    code = dataclasses.replace(
+    extra = structs.replace(step, body=(Set(x, None, operand), *step.body))
+    code = structs.replace(
         program.processes[0], instructions=(*program.processes[0].instructions[:-1], extra)
     )  # fmt: skip
-    program = dataclasses.replace(program, processes=(code,))
+    program = structs.replace(program, processes=(code,))
     conditions: list[Expr] = [Operation("==", Read(x), Constant(n)) for n in range(-3, 4)]
     assert compare(program, conditions) is not None
     monkeypatch.setattr(lowering._Lowering, "_emit", _swapped(name, other))
@@ -404,8 +405,8 @@ def test_numbers_of_64_bits_without_sign_work() -> None:
     x = program.variables[0]
     step = program.processes[0].instructions[0]
     body = (Set(x, None, Wrap(Operation("*", Read(x), Read(x)), 64, False)), *step.body[1:])
-    code = dataclasses.replace(program.processes[0], instructions=(dataclasses.replace(step, body=body),))
-    program = dataclasses.replace(program, processes=(code,))
+    code = structs.replace(program.processes[0], instructions=(structs.replace(step, body=body),))
+    program = structs.replace(program, processes=(code,))
     result = compare(program, [Operation("==", Read(x), Constant(1)), Operation(">", Read(x), Constant(1 << 63))])
     assert result is not None
     assert [len(run.steps) for run in result.found if run is not None] == [1, 0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec import structs
 
 from plait.bmc import check, parse_program
 from plait.bmc.analysis.ranges import ranges
@@ -234,4 +234,4 @@ def test_types_and_a_width_do_not_go_together() -> None:
     x = Variable("x", "int", None, (0,), bits=8)
     with pytest.raises(UsageError, match="types with a width"):
         fits(program_of([x], Constant(1)), 16)
-    fits(program_of([dataclasses.replace(x, bits=None)], Constant(1)), 16)
+    fits(program_of([structs.replace(x, bits=None)], Constant(1)), 16)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from msgspec import structs
 
 from plait.bmc.analysis.intervals import type_range
 from plait.bmc.program.definition import (
@@ -201,7 +202,7 @@ class _Draw:
             step = Instruction(p, place, (*body, last), tuple(targets), PLACE, tuple(self.inputs))
             kinds = {"waits": self.draw(st.booleans()), "synchronizes": self.draw(st.booleans())}
             inside = self.exclusive and place > 0 and self.draw(st.booleans())
-            steps.append(dataclasses.replace(step, exclusive=inside, **kinds))
+            steps.append(structs.replace(step, exclusive=inside, **kinds))
         return ProcessCode(f"p{p}", "p", tuple(steps), spawned, self.draw(st.integers(0, 3)) > 0)
 
 
@@ -235,7 +236,7 @@ def _short(node: object) -> str:
         return node.name
     if isinstance(node, tuple):
         return "(" + ", ".join(map(_short, node)) + ")"
-    if dataclasses.is_dataclass(node):
-        parts = ", ".join(_short(getattr(node, f.name)) for f in dataclasses.fields(node))
+    if isinstance(node, msgspec.Struct):
+        parts = ", ".join(_short(getattr(node, field)) for field in node.__struct_fields__)
         return f"{type(node).__name__}({parts})"
     return repr(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec import structs
 
 from plait.bmc.analysis.races import racing
 from plait.bmc.analysis.waiting import deadlocked
@@ -25,4 +25,4 @@ def with_checks(program: Program, *, races: bool = False) -> Program:
         properties.append(Property(DEADLOCK, "always", negate(deadlocked(program)), Place(1, 1)))
     if races and program.find(RACES) is None:
         properties.append(Property(RACES, "always", negate(racing(program)), Place(1, 1)))
-    return dataclasses.replace(program, properties=tuple(properties))
+    return structs.replace(program, properties=tuple(properties))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
+import msgspec
+
 from plait.bmc.execution.interpreter import State, Step
-from plait.bmc.program.definition import Property
+from plait.bmc.program.definition import Property, Value
 from plait.kernel.verdict import Status
 
 NO_RUN_ENDS = "vacuous: no run ends, so there is no final state"
 """The note of a `final` property that says nothing."""
 
 
-@dataclasses.dataclass
-class Costs:
+Schedule = tuple[tuple[Value, ...], list[tuple[int, tuple[Value, ...]]]]
+"""A run: the initial values, then the process and the inputs of each step."""
+
+
+class Costs(msgspec.Struct):
     """What a search cost."""
 
     build: float = 0.0
@@ -28,8 +32,8 @@ class Costs:
     states: int = 0
     transitions: int = 0
     final_states: int = 0
-    encodings: set[str] = dataclasses.field(default_factory=set)
-    bits: set[int | None] = dataclasses.field(default_factory=set)
+    encodings: set[str] = msgspec.field(default_factory=set)
+    bits: set[int | None] = msgspec.field(default_factory=set)
     """The numbers of bits of numbers in formulas. None: mathematical integers."""
 
     def add(self, other: Costs) -> None:
@@ -46,6 +50,17 @@ class Run(NamedTuple):
 
     start: State
     steps: list[Step]
+
+
+class Answer(NamedTuple):
+    """The result for one property, without the program."""
+
+    property: str
+    run: Schedule | None
+    covered: bool
+    depth: int | None
+    bound: str | None
+    note: str
 
 
 class Finding(NamedTuple):

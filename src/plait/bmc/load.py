@@ -7,7 +7,9 @@ A Python target is a function that returns a Program (`counter.py:program`), or 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,14 +125,15 @@ def load(
 
 def _from_python(path: Path, name: str, parameters: dict[str, Any], reading: Reading) -> Program:
     read(path)
-    try:
+    with _loading(path):
         module = import_file(path.stem, path)
-        threaded = _threaded(module, name)
-        if threaded:
-            from plait.bmc.python.load import load_python
+    threaded = _threaded(module, name)
+    if threaded:
+        from plait.bmc.python.load import load_python
 
-            limits = {"unwind": reading.unwind, "objects": reading.objects, "threads": reading.threads}
-            return load_python(path, threaded, parameters, **limits)
+        limits = {"unwind": reading.unwind, "objects": reading.objects, "threads": reading.threads}
+        return load_python(threaded, parameters, **limits)
+    with _loading(path):
         found = _named(module, path, name)
         if isinstance(found, Program):
             if parameters:
@@ -140,6 +143,16 @@ def _from_python(path: Path, name: str, parameters: dict[str, Any], reading: Rea
                 )
             return found
         program = found(**_converted(found, parameters))
+    if not isinstance(program, Program):
+        raise UsageError(f"{path}: {name or 'the function'} does not return a Program", hint="return build(…)")
+    return program
+
+
+@contextmanager
+def _loading(path: Path) -> Iterator[None]:
+    """Around code of the user: its exceptions are errors of the file."""
+    try:
+        yield
     except PlaitError:
         raise
     except Exception as error:
@@ -147,13 +160,10 @@ def _from_python(path: Path, name: str, parameters: dict[str, Any], reading: Rea
             f"{path} cannot be loaded: {type(error).__name__}: {error}",
             hint="run the file with python to see the error",
         ) from None
-    if not isinstance(program, Program):
-        raise UsageError(f"{path}: {name or 'the function'} does not return a Program", hint="return build(…)")
-    return program
 
 
-def _threaded(module: Any, name: str) -> str | None:
-    """The name of a function that is ordinary code with threads: no function that returns a Program."""
+def _threaded(module: Any, name: str) -> types.FunctionType | None:
+    """A function that is ordinary code with threads: no function that returns a Program."""
     found = getattr(module, name or "main", None)
     if not inspect.isfunction(found) or found.__annotations__.get("return") in (Program, "Program"):
         return None
@@ -162,7 +172,7 @@ def _threaded(module: Any, name: str) -> str | None:
         for value in vars(module).values()
     ):
         return None
-    return found.__name__
+    return found
 
 
 def _named(module: Any, path: Path, name: str) -> Program | Callable[..., Any]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Literal, NamedTuple
+
+import msgspec
 
 Encoding = Literal["auto", "steps", "clock", "explicit"]
 Projection = Literal["auto", "on", "off"]
 Solver = Literal["z3", "bitwuzla", "cvc5"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How to search. All of it can be sent to another process."""
 
     depth: int | None = None

@@ -8,27 +8,26 @@ enumerated, and one with many values of inputs is solved.
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import pickle
+import functools
 import queue
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import structs
 
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import relevance
 from plait.bmc.execution.interpreter import Interpreter, State, Step
 from plait.bmc.execution.native import Enumerated, Enumeration
-from plait.bmc.finding import NO_RUN_ENDS, Costs, Finding, Run
+from plait.bmc.finding import NO_RUN_ENDS, Answer, Costs, Finding, Run, Schedule
 from plait.bmc.options import Limits, Options
 from plait.bmc.program.definition import DEADLOCK, NEVER, RACES, Program, Property, ended_in, variables_of
-from plait.bmc.worker import Answer, Request, Schedule
 from plait.kernel.errors import PlaitError
+
+if TYPE_CHECKING:
+    from plait.bmc.worker import SolverProcess
 
 _SLICES, _SOLVERS = 0.3, 1.5
 """Seconds until other searches join the enumeration: of parts of the program, and by solvers."""
@@ -51,8 +50,7 @@ class Portfolio:
         self.findings: dict[str, Finding] = {}
         """The best finding so far, by property."""
         self.events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
-        self.listeners: list[threading.Thread] = []
+        self.solvers: list[SolverProcess] = []
         self.threads: list[threading.Thread] = []
         self.refusals: list[PlaitError] = []
         """Why searches could not begin: a package that is not installed, for example."""
@@ -154,52 +152,32 @@ class Portfolio:
             self.tell(f"{source}: {event}")
 
     def _start_solvers(self) -> set[str]:
-        base = dataclasses.replace(self.options, encoding="clock")
+        from plait.bmc.worker import Request, SolverProcess
+
+        base = structs.replace(self.options, encoding="clock")
         strategies = {
             "clock": base,
-            "steps": dataclasses.replace(base, encoding="steps"),
-            "induction": dataclasses.replace(base, encoding="steps", induction=True),
+            "steps": structs.replace(base, encoding="steps"),
+            "induction": structs.replace(base, encoding="steps", induction=True),
         }
         names = [p.name for p in self._open()]
         started: set[str] = set()
         for name, options in strategies.items():
             request = Request(self.program, names, options, self.limits.left, self.limits.memory)
             try:
-                data = pickle.dumps(request)
+                self.solvers.append(SolverProcess(request, functools.partial(self._receive, name)))
             except RecursionError:
                 self._give_up("an expression that is too deep for the solvers")
                 return set()
-            self.workers[name] = _worker()
-            listener = threading.Thread(target=self._listen, args=(name, self.workers[name], data), daemon=True)
-            listener.start()
-            self.listeners.append(listener)
             started.add(name)
         return started
 
     def _end_solvers(self) -> None:
-        for worker in self.workers.values():
-            worker.kill()
-            worker.wait()
-        for listener in self.listeners:
-            listener.join()
-        for worker in self.workers.values():
-            for stream in filter(None, (worker.stdin, worker.stdout)):
-                with suppress(OSError):
-                    stream.close()
+        for solver in self.solvers:
+            solver.end()
 
-    def _listen(self, name: str, worker: subprocess.Popen[bytes], request: bytes) -> None:
-        """Send the request to a worker, and its answers to the queue."""
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        try:
-            worker.stdin.write(request)
-            worker.stdin.close()
-            while True:
-                self.events.put((name, pickle.load(worker.stdout)))
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            pass
-        finally:
-            self.events.put((name, None))
+    def _receive(self, source: str, event: Any) -> None:
+        self.events.put((source, event))
 
     def _executed(self, schedule: Schedule) -> Run:
         """The run of a schedule, executed by the interpreter. A step that is not enabled is a bug in a search."""
@@ -362,15 +340,3 @@ def _size(program: Program) -> int:
 
 class _Stopped(Exception):  # noqa: N818 - it is no error
     """The enumeration is not needed any more."""
-
-
-def _worker() -> subprocess.Popen[bytes]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from plait.bmc.worker import main; main()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        start_new_session=True,
-    )

@@ -6,12 +6,13 @@ several of these searches beside the enumeration of states.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
+
+from msgspec import structs
 
 from plait.bmc.analysis.ranges import Ranges, ranges
 from plait.bmc.analysis.relevance import relevance
@@ -127,7 +128,7 @@ class SolverSearch:
         if property_.kind != "final":
             return ""
         done: Expr = joined([Ended(p) for p in range(len(self.program.processes))], functools.partial(Operation, "&&"))
-        answer, _ = self._query(dataclasses.replace(property_, kind="reachable", condition=done), done, depth)
+        answer, _ = self._query(structs.replace(property_, kind="reachable", condition=done), done, depth)
         return NO_RUN_ENDS if answer.outcome == "unsat" else ""
 
     def _depths(self) -> Sequence[int] | _Deeper:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -16,14 +17,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from plait.bmc.finding import Costs, Finding
+from plait.bmc.finding import Answer, Costs, Finding, Schedule
 from plait.bmc.options import Limits, Options
 from plait.bmc.program.arithmetic import operation
-from plait.bmc.program.definition import Constant, Expr, Program, Property, Value, ended_in, variables_of
+from plait.bmc.program.definition import Constant, Expr, Program, Property, ended_in, variables_of
 from plait.kernel.errors import PlaitError
-
-Schedule = tuple[tuple[Value, ...], list[tuple[int, tuple[Value, ...]]]]
-"""A run: the initial values, then the process and the inputs of each step."""
 
 
 class Request(NamedTuple):
@@ -36,15 +34,44 @@ class Request(NamedTuple):
     memory: int | None
 
 
-class Answer(NamedTuple):
-    """The result for one property, without the program."""
+class SolverProcess:
+    """A process that decides a request, as the process sees it that asked."""
 
-    property: str
-    run: Schedule | None
-    covered: bool
-    depth: int | None
-    bound: str | None
-    note: str
+    def __init__(self, request: Request, take: Callable[[Any], None]) -> None:
+        """Start it. Each answer is given to `take`, in a thread of its own; None is the last one."""
+        data = pickle.dumps(request)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from plait.bmc.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            start_new_session=True,
+        )
+        self.listener = threading.Thread(target=self._listen, args=(data, take), daemon=True)
+        self.listener.start()
+
+    def _listen(self, data: bytes, take: Callable[[Any], None]) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(data)
+            self.process.stdin.close()
+            while True:
+                take(pickle.load(self.process.stdout))
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            pass
+        finally:
+            take(None)
+
+    def end(self) -> None:
+        """Kill the process, and close its streams."""
+        self.process.kill()
+        self.process.wait()
+        self.listener.join()
+        for stream in filter(None, (self.process.stdin, self.process.stdout)):
+            with suppress(OSError):
+                stream.close()
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ says so; the exit code stays. A stream that is not UTF-8 gets ASCII art instead 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -208,6 +207,8 @@ def default_trace_path(model: str, violated: str, parameters: Mapping[str, Any] 
     parts = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in given.items()]
     name = file_name(model, violated, *parts)
     if len(name) > _LONGEST_NAME or any(_CONTROL.search(part) for part in parts):
+        import hashlib
+
         digest = hashlib.sha256(json.dumps(given, default=str, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{file_name(model, violated)[:_LONGEST_NAME]}-{digest}"
     return FOLDER / f"{name}.itf.json"

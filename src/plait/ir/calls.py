@@ -19,9 +19,9 @@ from typing import Any
 
 from plait.ir import builtins, nodes
 from plait.ir.builtins import derived_from, library_class
-from plait.ir.definition import UNKNOWN, value_of
+from plait.ir.definition import UNKNOWN, members, value_of
 from plait.ir.effects import Effects
-from plait.ir.frame import is_builtin, is_code, is_typing, members, unwrapped
+from plait.ir.frame import is_builtin, is_code, is_typing, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.parameters import Parameters, Supplied, parameters_of
 from plait.ir.scope import CALLABLE, VIEW, Instance, Kind, LocalFunction, Static, Viewed, exists

@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import linecache
 import os
 import types
 from collections.abc import Iterator
@@ -66,6 +67,17 @@ class Source(NamedTuple):
     """The names of variables whose value a function of the file changes in place, as `seen.add(x)` does."""
 
 
+def members(cls: type, name: str, after: type | None = None) -> Any:
+    """The attribute of a class, as it stands in the class body; of a class after `after` in the order of resolution."""
+    skip = after is not None
+    for base in cls.__mro__:
+        if skip:
+            skip = base is not after
+        elif name in base.__dict__:
+            return base.__dict__[name]
+    return UNKNOWN
+
+
 def definition(function: types.FunctionType) -> Definition | None:
     """The syntax tree of a function (its own code, not that of a function that it wraps); None without source."""
     source = source_of(function.__code__)
@@ -86,7 +98,8 @@ def definition_in(source: Source, code: types.CodeType) -> Definition | None:
 def source_of(code: types.CodeType) -> Source | None:
     """The source file of a function; None if there is none."""
     try:
-        lines, _ = inspect.findsource(code)
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename) or inspect.findsource(code)[0]
         return _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError, ValueError, IndexError):
         return None

@@ -8,8 +8,8 @@ from typing import Any
 
 from plait.ir import builtins, nodes
 from plait.ir.clocks import Clocks
-from plait.ir.definition import UNKNOWN
-from plait.ir.frame import is_builtin, is_code, is_iterator, members, unwrapped
+from plait.ir.definition import UNKNOWN, members
+from plait.ir.frame import is_builtin, is_code, is_iterator, unwrapped
 from plait.ir.nodes import Expression
 from plait.ir.scope import VIEW, Bindings, Instance, LocalFunction, Scope
 from plait.model.monitor import Monitor

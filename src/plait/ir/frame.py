@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from plait.ir import builtins as library
 from plait.ir import nodes
-from plait.ir.definition import UNKNOWN, value_of
+from plait.ir.definition import UNKNOWN, members, value_of
 from plait.ir.reason import NotLoweredError, Reason
 from plait.ir.scope import CALLABLE, VIEW, Bindings, Instance, Kind, LocalFunction, Scope, Static
 from plait.model.process import Process
@@ -29,17 +29,6 @@ _CODE += (types.MethodDescriptorType, functools.partial, functools._lru_cache_wr
 _CODE += (Property, Atom)
 NO_CONTENT = (TypeError, ValueError, OverflowError)
 """What `encode` raises on a value that no state can hold."""
-
-
-def members(cls: type, name: str, after: type | None = None) -> Any:
-    """The attribute of a class, as it stands in the class body; of a class after `after` in the order of resolution."""
-    skip = after is not None
-    for base in cls.__mro__:
-        if skip:
-            skip = base is not after
-        elif name in base.__dict__:
-            return base.__dict__[name]
-    return UNKNOWN
 
 
 def is_code(value: Any) -> bool:

@@ -9,7 +9,7 @@ from importlib import resources
 from plait.kernel.errors import UsageError
 
 # XML 1.0 forbids these even as character references. A name with a NUL must not make the whole drawing unreadable.
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def escape(raw: str) -> str:

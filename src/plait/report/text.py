@@ -11,7 +11,6 @@ from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
 from plait.report.coverage import sections
 from plait.report.space_time.flow import lane_status, states
-from plait.report.space_time.text import draw
 
 _FALLBACK_WIDTH = 100
 _STATUS_STYLES = {"holds": "bold green", "violated": "bold red", "inconclusive": "bold yellow"}
@@ -161,6 +160,8 @@ def _trace_lines(trace: Trace, verdict: Verdict | None, width: int, abridged: bo
     if trace.tidied:
         lines.append([(f"  {facts.visible(trace.tidied)} (the option raw shows the run as it was found)", "dim")])
     hidden = hidden_steps(len(trace.events)) if abridged else range(0)
+    from plait.report.space_time.text import draw
+
     drawing = draw(trace, width, hidden)
     if drawing:
         lines += [[], *([(row, "")] for row in drawing)]

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from plait.bmc import Program, check
-from plait.bmc.python.load import load_python
+from plait.bmc.load import Reading, load
 
 HEADER = """\
 import asyncio, collections, dataclasses, enum, queue, random, threading, time
@@ -26,7 +26,7 @@ def load_text(folder: Path, text: str, function: str = "main", **options: int) -
     """The program of a function of a module with this text."""
     file = folder / "program.py"
     file.write_text(HEADER + textwrap.dedent(text))
-    return load_python(file, function, **options)
+    return load(f"{file}:{function}", reading=Reading(**options))
 
 
 def violations(program: Program) -> set[str]:

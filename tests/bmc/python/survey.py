@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plait.bmc import check
-from plait.bmc.python.load import load_python
+from plait.bmc.load import load
 from tests.bmc.python.random_programs import random_program, with_assertion
 from tests.bmc.python.schedules import tasks_outcome, threads_outcome
 
@@ -24,7 +24,7 @@ def possible(text: str, outcome: Any, folder: Path) -> bool | None:
     """Whether the checker finds an outcome. None: it reached a limit."""
     file = folder / "program.py"
     file.write_text(IMPORTS + (with_assertion(text, outcome) if isinstance(outcome, tuple) else text))
-    verdict = check(load_python(file, "main"), encoding="explicit")
+    verdict = check(load(f"{file}:main"), encoding="explicit")
     violated = {p.name for p in verdict.properties if p.status == "violated"}
     wanted = {"assertions"} if isinstance(outcome, tuple) else {"deadlock"} if outcome == "deadlock" else None
     if violated & (wanted or {"assertions", "bounds", "division", "locks"}):

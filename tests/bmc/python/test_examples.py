@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plait.bmc import check
-from plait.bmc.python.load import load_python
+from plait.bmc.load import load
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "bmc" / "threads"
 VIOLATED: list[tuple[str, str, set[str]]] = [
@@ -35,7 +35,7 @@ VIOLATED: list[tuple[str, str, set[str]]] = [
 
 @pytest.mark.parametrize(("name", "function", "violated"), VIOLATED)
 def test_verdict(name: str, function: str, violated: set[str]) -> None:
-    verdict = check(load_python(EXAMPLES / f"{name}.py", function), encoding="explicit")
+    verdict = check(load(f"{EXAMPLES / name}.py:{function}"), encoding="explicit")
     assert {p.name for p in verdict.properties if p.status == "violated"} - {"races"} == violated
     assert {p.status for p in verdict.properties} <= {"violated", "holds"}
 
@@ -59,5 +59,5 @@ def test_python_runs_it(name: str) -> None:
 )
 def test_races(name: str, function: str, racy: bool) -> None:
     """Plain accesses race; operations of queues do not, nor do tasks, which switch only at await."""
-    verdict = check(load_python(EXAMPLES / f"{name}.py", function), encoding="explicit", races=True)
+    verdict = check(load(f"{EXAMPLES / name}.py:{function}"), encoding="explicit", races=True)
     assert (next(p for p in verdict.properties if p.name == "races").status == "violated") is racy

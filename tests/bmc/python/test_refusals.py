@@ -51,7 +51,7 @@ def test_refused(statement: str, tmp_path: Path) -> None:
 
 
 def test_no_such_function(tmp_path: Path) -> None:
-    with pytest.raises(PlaitError, match="no function other"):
+    with pytest.raises(PlaitError, match="has no other"):
         load_text(tmp_path, "def main():\n    pass\n", "other")
 
 

@@ -15,9 +15,10 @@ be omitted. All their steps are kept. If a step reads the program counter of a p
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from msgspec import structs
 
 from plait.bmc.analysis.failures import expressions, fails_inside, failures, reads_of
 from plait.bmc.analysis.ranges import Ranges
@@ -217,10 +218,10 @@ class Relevance:
         kept: set[Way] = set()
         while (more := self._earlier(kept)) != kept:
             kept = more
-        return dataclasses.replace(
+        return structs.replace(
             self.program,
             processes=tuple(
-                dataclasses.replace(code, instructions=tuple(self._kept(step, kept) for step in code.instructions))
+                structs.replace(code, instructions=tuple(self._kept(step, kept) for step in code.instructions))
                 for code in self.program.processes
             ),
         )
@@ -236,7 +237,7 @@ class Relevance:
             last = max(n for n, action in enumerate(step.body) if failures(action, self.ranges))
             action = step.body[last]
             body = [*step.body[:last], Require(action.condition) if isinstance(action, Branch) else action]
-        return dataclasses.replace(step, body=(*body, NEVER), targets=())
+        return structs.replace(step, body=(*body, NEVER), targets=())
 
     def _step(self, way: Way) -> Instruction:
         return self.program.processes[way.process].instructions[way.location]

@@ -6,8 +6,9 @@ variables that such an assignment reads do not matter any more. So projections a
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
+
+from msgspec import structs
 
 from plait.bmc.analysis.failures import failures
 from plait.bmc.analysis.ranges import Ranges
@@ -19,7 +20,7 @@ def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[V
     read = set().union(*(accesses(step.body)[0] for code in program.processes for step in code.instructions))
     kept = relevant | {v for v in read if v.process is None}
     processes = tuple(Liveness(code, ranges, kept).cleaned() for code in program.processes)
-    return dataclasses.replace(program, processes=processes)
+    return structs.replace(program, processes=processes)
 
 
 class Liveness:
@@ -43,10 +44,10 @@ class Liveness:
     def cleaned(self) -> ProcessCode:
         """The process without unused assignments."""
         steps = tuple(
-            dataclasses.replace(step, body=self._through(step.body, self._after(step.targets))[1])
+            structs.replace(step, body=self._through(step.body, self._after(step.targets))[1])
             for step in self.code.instructions
         )
-        return dataclasses.replace(self.code, instructions=steps)
+        return structs.replace(self.code, instructions=steps)
 
     def _after(self, targets: Iterable[int]) -> set[Variable]:
         return set().union(*(self.live[t] for t in targets))

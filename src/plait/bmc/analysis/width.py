@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+
+import msgspec
 
 from plait.bmc.program.definition import Constant, Domain, Program, Wrap
 from plait.kernel.errors import Argument, UsageError
@@ -56,6 +57,6 @@ def _nodes(program: Program) -> Iterator[object]:
         node = stack.pop()
         if isinstance(node, tuple):
             stack += node
-        elif dataclasses.is_dataclass(node) and type(node).__module__ == Constant.__module__:
+        elif isinstance(node, msgspec.Struct):
             yield node
-            stack += [getattr(node, f.name) for f in dataclasses.fields(node) if f.name != "variable"]
+            stack += [getattr(node, field) for field in node.__struct_fields__ if field != "variable"]

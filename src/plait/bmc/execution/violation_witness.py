@@ -190,4 +190,4 @@ def _add(owner: ElementTree.Element, data: dict[str, str]) -> None:
         ElementTree.SubElement(owner, "data", {"key": key}).text = _FORBIDDEN.sub("\ufffd", value)
 
 
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

@@ -17,9 +17,10 @@ Operations that the language guarantees to be atomic (a lock, an atomic counter)
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+
+import msgspec
 
 from plait.bmc.program.arithmetic import negate
 from plait.bmc.program.definition import (
@@ -54,8 +55,7 @@ Deferred = Callable[[], tuple[Sequence[Action], tuple[Domain, ...]]]
 """Actions and inputs that are known only after all processes have been translated."""
 
 
-@dataclasses.dataclass(eq=False)
-class Label:
+class Label(msgspec.Struct, eq=False):
     """A place in the code of a process that jumps can name."""
 
     name: str = ""
@@ -63,8 +63,7 @@ class Label:
     """The number of the operation at this place, once it is known."""
 
 
-@dataclasses.dataclass(eq=False)
-class Code:
+class Code(msgspec.Struct, eq=False):
     """An operation of a process: actions, then the next operation."""
 
     actions: Sequence[Action]

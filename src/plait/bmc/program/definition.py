@@ -11,9 +11,10 @@ counter determines it. A step executes its *body* atomically. Statements of the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Literal
+
+import msgspec
 
 from plait.bmc.program.source import Place, Source
 
@@ -30,8 +31,7 @@ LIMITS = "limits"
 """No run reaches a limit of the front end: recursion, allocated objects, threads. It bounds every verdict."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Variable:
+class Variable(msgspec.Struct, frozen=True, eq=False):
     """A variable or an array. A local is a variable that only one process can name."""
 
     name: str
@@ -60,52 +60,45 @@ class Variable:
         return 1 if self.size is None else self.size
 
 
-@dataclasses.dataclass(frozen=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True):
     """A constant."""
 
     value: Value
 
 
-@dataclasses.dataclass(frozen=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """The value of a variable, or of a cell of an array."""
 
     variable: Variable
     index: Expr | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Input:
+class Input(msgspec.Struct, frozen=True):
     """A value that the environment chooses when the step runs."""
 
     number: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """Whether a process has ended."""
 
     process: int
 
 
-@dataclasses.dataclass(frozen=True)
-class At:
+class At(msgspec.Struct, frozen=True):
     """Whether a process is at a location."""
 
     process: int
     location: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     """Negation."""
 
     operand: Expr
 
 
-@dataclasses.dataclass(frozen=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """An operator: arithmetic, comparisons, && and || (these evaluate the right side only if necessary).
 
     `/` and `%` round down; `quot` and `rem` round towards zero, as in C. `& | ^ << >>` work on numbers in two's
@@ -117,8 +110,7 @@ class Operation:
     right: Expr
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """`c ? a : b`."""
 
     condition: Expr
@@ -126,8 +118,7 @@ class Choice:
     otherwise: Expr
 
 
-@dataclasses.dataclass(frozen=True)
-class Wrap:
+class Wrap(msgspec.Struct, frozen=True):
     """A number modulo 2^bits: from 0, or with a sign in two's complement."""
 
     operand: Expr
@@ -138,8 +129,7 @@ class Wrap:
 Expr = Constant | Read | Input | Ended | At | Not | Operation | Choice | Wrap
 
 
-@dataclasses.dataclass(frozen=True)
-class Set:
+class Set(msgspec.Struct, frozen=True):
     """Write a variable."""
 
     variable: Variable
@@ -147,8 +137,7 @@ class Set:
     value: Expr
 
 
-@dataclasses.dataclass(frozen=True)
-class Require:
+class Require(msgspec.Struct, frozen=True):
     """The step is enabled only if the condition holds."""
 
     condition: Expr
@@ -158,8 +147,7 @@ NEVER = Require(Constant(False))
 """A step that begins with this action is never enabled."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Ensure:
+class Ensure(msgspec.Struct, frozen=True):
     """A check: if the condition does not hold, the flag of the built-in property is set and the process is stuck."""
 
     condition: Expr
@@ -168,8 +156,7 @@ class Ensure:
     """What happens if the condition does not hold."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Branch:
+class Branch(msgspec.Struct, frozen=True):
     """Execute one of two branches."""
 
     condition: Expr
@@ -177,8 +164,7 @@ class Branch:
     otherwise: tuple[Action, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Goto:
+class Goto(msgspec.Struct, frozen=True):
     """The next location: the last action of a step."""
 
     location: int
@@ -187,8 +173,7 @@ class Goto:
 Action = Set | Require | Ensure | Branch | Goto
 
 
-@dataclasses.dataclass(frozen=True)
-class Domain:
+class Domain(msgspec.Struct, frozen=True):
     """The possible values of an input. Without a range: any value."""
 
     kind: Kind
@@ -196,8 +181,7 @@ class Domain:
     high: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Instruction:
+class Instruction(msgspec.Struct, frozen=True, eq=False):
     """The step of a process at one of its locations."""
 
     process: int
@@ -221,8 +205,7 @@ class Instruction:
         return self.place.text
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProcessCode:
+class ProcessCode(msgspec.Struct, frozen=True, eq=False):
     """A process: its steps by location. The location after the last step is its end; the one after that means stuck."""
 
     name: str
@@ -247,8 +230,7 @@ class ProcessCode:
 PropertyKind = Literal["always", "final", "reachable"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Property:
+class Property(msgspec.Struct, frozen=True, eq=False):
     """A condition: `always` on all states, `final` on states in which all processes ended, `reachable` on one state."""
 
     name: str
@@ -262,8 +244,7 @@ class Property:
         return self.condition if self.kind == "reachable" else Not(self.condition)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Program:
+class Program(msgspec.Struct, frozen=True, eq=False):
     """Variables, processes, the initial condition and the properties."""
 
     name: str
@@ -272,7 +253,7 @@ class Program:
     processes: tuple[ProcessCode, ...]
     initial: tuple[Expr, ...]
     properties: tuple[Property, ...]
-    constants: dict[str, Value] = dataclasses.field(default_factory=dict)
+    constants: dict[str, Value] = msgspec.field(default_factory=dict)
     undefined: bool = False
     """Whether a program continues after a failed check, in a way that is not known: not in the small language, where the
     process is stuck."""

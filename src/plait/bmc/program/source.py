@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
+
+import msgspec
 
 from plait.kernel.errors import ModelError
 
@@ -18,8 +19,7 @@ class Place(NamedTuple):
     """The file, if it is another one than the program's."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """The source text of a program."""
 
     name: str

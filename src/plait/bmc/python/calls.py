@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
 import random
 import sys
@@ -11,6 +10,8 @@ import time
 import types
 from collections.abc import Callable, Hashable
 from typing import Any
+
+from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.builder import Label
@@ -28,7 +29,7 @@ from plait.bmc.python.values import (
     items_of,
     known,
 )
-from plait.ir.frame import members
+from plait.ir.definition import members
 from plait.ir.scope import Bindings
 
 _NOTHING: tuple[Any, ...] = (time.sleep, print, random.seed, sys.stdout.write, sys.setswitchinterval)
@@ -272,7 +273,7 @@ class Calls(Objects):
             return NO_VALUE
         assert t.site is not None
         if t.optional:
-            receiver = Value(dataclasses.replace(t, optional=False), (self.reference(receiver, name),))
+            receiver = Value(structs.replace(t, optional=False), (self.reference(receiver, name),))
         given, named = self.arguments(node)
         return self.call_method(receiver, name, given, named, node)
 

@@ -7,10 +7,11 @@ is around a statement: loops, calls, handlers, and clean-up (`finally`, the end 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from plait.bmc.program.arithmetic import negate, operation
 from plait.bmc.program.builder import Code, CodeBuilder, Label
@@ -49,8 +50,7 @@ _LIBRARIES = {"_thread", "threading", "asyncio", "concurrent"}
 """Their context managers let all exceptions pass."""
 
 
-@dataclasses.dataclass
-class Exit:
+class Exit(msgspec.Struct):
     """Something around a statement that jumps leave."""
 
     kind: str
@@ -61,7 +61,7 @@ class Exit:
     """The next round of a loop."""
     key: Hashable = None
     """The variable of the result of a call."""
-    handlers: list[tuple[tuple[type, ...], Label]] = dataclasses.field(default_factory=list)
+    handlers: list[tuple[tuple[type, ...], Label]] = msgspec.field(default_factory=list)
     emit: Callable[[], None] | None = None
     loop: ast.AST | None = None
     caught: type | None = None

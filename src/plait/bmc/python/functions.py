@@ -13,6 +13,9 @@ import types
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
 from plait.bmc.program.source import Place
 from plait.bmc.python.assignment import read_early
 from plait.bmc.python.values import Value
@@ -87,16 +90,14 @@ class Function:
         return self.nested[node]
 
 
-@dataclasses.dataclass(eq=False)
-class Closure:
+class Closure(msgspec.Struct, eq=False):
     """A nested function as a value: its variables are those of the frame around it."""
 
     function: Function
     frame: Frame
 
 
-@dataclasses.dataclass(eq=False)
-class Frame:
+class Frame(msgspec.Struct, eq=False):
     """A call of a function, in one context: each variable of it has one type and one place."""
 
     function: Function
@@ -110,15 +111,15 @@ class Frame:
     """The class of a method, for `super()`."""
     repeated: bool = False
     """Whether the call is in a loop, so that all its calls share these variables."""
-    fixed: dict[str, Value] = dataclasses.field(default_factory=dict)
+    fixed: dict[str, Value] = msgspec.field(default_factory=dict)
     """Variables that have one value at this point of the translation: of a loop that is unrolled."""
-    renamed: dict[str, Hashable] = dataclasses.field(default_factory=dict)
+    renamed: dict[str, Hashable] = msgspec.field(default_factory=dict)
     """Variables of comprehensions."""
 
     def inside(self, renamed: dict[str, Hashable]) -> Frame:
         """The frame inside of a comprehension with these variables."""
         fixed = {name: value for name, value in self.fixed.items() if name not in renamed}
-        return dataclasses.replace(self, renamed={**self.renamed, **renamed}, fixed=fixed)
+        return structs.replace(self, renamed={**self.renamed, **renamed}, fixed=fixed)
 
     def key(self, name: str) -> Hashable:
         """The key of a variable."""

@@ -7,15 +7,16 @@ objects of a pool is an array.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable
 from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from plait.bmc.python.values import NEVER, Type, join
 
 
-@dataclasses.dataclass(eq=False)
-class Site:
+class Site(msgspec.Struct, eq=False):
     """A place that makes objects of one class."""
 
     key: Hashable
@@ -27,7 +28,7 @@ class Site:
     """The number of objects that it can make."""
     parent: Site | None = None
     """In the forest of pools."""
-    members: list[Site] = dataclasses.field(default_factory=list)
+    members: list[Site] = msgspec.field(default_factory=list)
     origin: Any = None
     """The object, if it exists after the import."""
     extent: int = 0
@@ -135,10 +136,10 @@ class Heap:
 
     def _current(self, t: Type) -> Type:
         if t.site is not None and t.site.parent is not None:
-            return dataclasses.replace(t, site=self.find(t.site))
+            return structs.replace(t, site=self.find(t.site))
         if t.items:
             items = tuple(map(self._current, t.items))
-            return t if items == t.items else dataclasses.replace(t, items=items)
+            return t if items == t.items else structs.replace(t, items=items)
         return t
 
     def assign(self, key: Hashable, t: Type) -> Type:

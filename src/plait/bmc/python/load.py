@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from plait.bmc.program.definition import ASSERTIONS, Constant, Ensure, Program
@@ -18,15 +17,13 @@ from plait.bmc.python.heap import Heap
 from plait.bmc.python.library.executors import Executors
 from plait.bmc.python.liveness import forget
 from plait.bmc.python.translation import Options, Translation
-from plait.kernel.errors import PlaitError, UsageError
-from plait.kernel.imports import import_file
+from plait.kernel.errors import UsageError
 
 _MOST_PASSES = 200
 
 
 def load_python(
-    path: Path,
-    function: str,
+    target: types.FunctionType,
     arguments: Mapping[str, int | bool | str] | None = None,
     *,
     unwind: int = 8,
@@ -38,24 +35,14 @@ def load_python(
     `unwind` bounds recursion. A place in a loop that is not unrolled makes at most `objects` objects and `threads`
     threads, and a container holds at most `objects` items. If a run needs more, the check `limits` is violated.
     """
-    try:
-        module = import_file(path.stem, path)
-    except PlaitError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"{path} cannot be loaded: {type(error).__name__}: {error}",
-            hint="run the file with python to see the error",
-        ) from None
-    target = getattr(module, function, None)
-    if not isinstance(target, types.FunctionType):
-        raise UsageError(f"{path} has no function {function}", hint="give the name of a function of the module")
     given = {name: _converted(value) for name, value in (arguments or {}).items()}
     try:
         return translate(target, given, Options(unwind, objects, threads))
     except RecursionError:
+        file = target.__code__.co_filename
         raise UsageError(
-            f"{path}: the calls of {function} are nested too deeply", hint="set a smaller unwind, or use a loop"
+            f"{file}: the calls of {target.__name__} are nested too deeply",
+            hint="set a smaller unwind, or use a loop",
         ) from None
 
 

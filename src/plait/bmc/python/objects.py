@@ -12,6 +12,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
 from plait.bmc.program.builder import Label
 from plait.bmc.program.definition import ASSERTIONS, Constant, Expr, Read
 from plait.bmc.python.functions import UNKNOWN
@@ -27,11 +30,10 @@ from plait.bmc.python.values import (
     described,
     known,
 )
-from plait.ir.frame import members
+from plait.ir.definition import members
 
 
-@dataclasses.dataclass(eq=False)
-class Bound:
+class Bound(msgspec.Struct, eq=False):
     """A method of a class that is called on an instance, or a class method."""
 
     function: types.FunctionType
@@ -119,7 +121,7 @@ class Objects(Threads):
             return self._read_field(site, name, reference)
         first = next(iter(found.values()))
         if isinstance(first, types.FunctionType | classmethod | staticmethod):
-            receiver = dataclasses.replace(value.type, optional=False)
+            receiver = structs.replace(value.type, optional=False)
             return Value(Type("method", items=(receiver,), name=name), value.parts)
         if UNKNOWN in found.values():
             if not self.heap.changed and self.heap.settled:

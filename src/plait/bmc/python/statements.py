@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dataclasses
 from collections.abc import Callable
+
+from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import ASSERTIONS, Action, Branch, Constant, Expr, Read, Set
@@ -306,7 +307,7 @@ class Statements(Expressions):
         used = isinstance(node, ast.For) and self._used_outside(node, names)
         for at, value in enumerate(values):
             frame = self.frame
-            rounds = dataclasses.replace(frame, context=self.of.context(context, node, at), fixed=dict(frame.fixed))
+            rounds = structs.replace(frame, context=self.of.context(context, node, at), fixed=dict(frame.fixed))
             self.frame = rounds
             if free and isinstance(target, ast.Name) and all(isinstance(p, Constant) for p in value.parts):
                 if used:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import collections
-import dataclasses
 import enum
 import queue
 import threading
 import types
 from collections.abc import Hashable
 from typing import Any, NamedTuple
+
+import msgspec
 
 from plait.bmc.program.builder import CodeBuilder, ProgramBuilder
 from plait.bmc.program.definition import Constant, Expr, Kind, Variable
@@ -54,8 +55,7 @@ class Options(NamedTuple):
     """Threads that one place in a loop can make."""
 
 
-@dataclasses.dataclass(eq=False)
-class ThreadPlan:
+class ThreadPlan(msgspec.Struct, eq=False):
     """A thread that the program can make: its process, and what it runs."""
 
     site: Site
@@ -63,14 +63,14 @@ class ThreadPlan:
     code: CodeBuilder
     target: Value | None
     """None: the method `run` of the object."""
-    arguments: list[Value] = dataclasses.field(default_factory=list)
-    keywords: dict[str, Value] = dataclasses.field(default_factory=dict)
+    arguments: list[Value] = msgspec.field(default_factory=list)
+    keywords: dict[str, Value] = msgspec.field(default_factory=dict)
     task: bool = False
     frame: Any = None
-    node: ast.AST = dataclasses.field(default_factory=ast.Pass)
+    node: ast.AST = msgspec.field(default_factory=ast.Pass)
     """Where it is made."""
     coroutine: Any = None
-    names: list[str] = dataclasses.field(default_factory=list)
+    names: list[str] = msgspec.field(default_factory=list)
     """What a task runs, and the names of the last arguments."""
     workers: tuple[Variable, Expr | None] | None = None
     """The free workers of the executor that runs it."""

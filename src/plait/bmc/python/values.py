@@ -11,8 +11,10 @@ that holds values of both types. `layout` says which parts a value has at run ti
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Choice, Constant, Expr, Kind
@@ -26,8 +28,7 @@ NONE = -(1 << 31)
 Category = Literal["never", "none", "int", "bool", "str", "ref", "tuple", "method", "static"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Static:
+class Static(msgspec.Struct, frozen=True):
     """A value that exists only during the translation: a function, a class, a module, a float. Equal if identical."""
 
     value: Any
@@ -39,8 +40,7 @@ class Static:
         return id(self.value)
 
 
-@dataclasses.dataclass(frozen=True)
-class Type:
+class Type(msgspec.Struct, frozen=True):
     """The type of a value."""
 
     category: Category
@@ -113,7 +113,7 @@ def join(a: Type, b: Type, heap: Heap) -> Type:
         if other.category == "str":
             return Type("str", optional=True)
         if other.category in ("ref", "tuple"):
-            return dataclasses.replace(other, optional=True)
+            return structs.replace(other, optional=True)
         raise MixedTypesError
     optional = a.optional or b.optional
     if a.category in ("int", "bool") and b.category in ("int", "bool"):
@@ -156,8 +156,7 @@ def layout(t: Type, heap: Heap) -> tuple[Kind, ...]:
             return ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """A value: its type, and an expression for each part of the layout."""
 
     type: Type

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+
+import msgspec
 
 from plait.bmc.c.reading.types import CType, Integer
 from plait.bmc.program.source import Place
 
 
-@dataclasses.dataclass(eq=False)
-class Declaration:
+class Declaration(msgspec.Struct, eq=False):
     """A variable or a parameter."""
 
     name: str
@@ -30,8 +30,7 @@ class Declaration:
     """The length of an array, if it is not a constant of the language."""
 
 
-@dataclasses.dataclass(eq=False)
-class Number:
+class Number(msgspec.Struct, eq=False):
     """A constant."""
 
     value: int
@@ -39,8 +38,7 @@ class Number:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Text:
+class Text(msgspec.Struct, eq=False):
     """A string literal."""
 
     value: str
@@ -48,8 +46,7 @@ class Text:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Name:
+class Name(msgspec.Struct, eq=False):
     """A variable."""
 
     declaration: Declaration
@@ -57,8 +54,7 @@ class Name:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class FunctionName:
+class FunctionName(msgspec.Struct, eq=False):
     """A function."""
 
     name: str
@@ -66,8 +62,7 @@ class FunctionName:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Unary:
+class Unary(msgspec.Struct, eq=False):
     """An operator with one operand: - + ~ ! * &."""
 
     operator: str
@@ -76,8 +71,7 @@ class Unary:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Binary:
+class Binary(msgspec.Struct, eq=False):
     """An operator with two operands, also a comma."""
 
     operator: str
@@ -87,8 +81,7 @@ class Binary:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Assign:
+class Assign(msgspec.Struct, eq=False):
     """An assignment. With an operator: a compound one, which calculates in the type `calculation`."""
 
     operator: str
@@ -99,8 +92,7 @@ class Assign:
     calculation: Integer | None = None
 
 
-@dataclasses.dataclass(eq=False)
-class Increment:
+class Increment(msgspec.Struct, eq=False):
     """`++` or `--`, before (prefix) or after its operand."""
 
     change: int
@@ -110,8 +102,7 @@ class Increment:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Conditional:
+class Conditional(msgspec.Struct, eq=False):
     """`condition ? then : otherwise`."""
 
     condition: Expression
@@ -121,8 +112,7 @@ class Conditional:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Cast:
+class Cast(msgspec.Struct, eq=False):
     """A conversion, explicit or implicit. Also the use of an array as a pointer to its first element."""
 
     operand: Expression
@@ -130,8 +120,7 @@ class Cast:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """A call of a function by name or through a pointer."""
 
     function: Expression
@@ -140,8 +129,7 @@ class Call:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Member:
+class Member(msgspec.Struct, eq=False):
     """`base.field`. (`p->field` is `(*p).field`.)"""
 
     base: Expression
@@ -150,8 +138,7 @@ class Member:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Index:
+class Index(msgspec.Struct, eq=False):
     """`base[index]`; the base is a pointer."""
 
     base: Expression
@@ -160,8 +147,7 @@ class Index:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Items:
+class Items(msgspec.Struct, eq=False):
     """An initialiser in braces. Each item has the fields and indices of its designator."""
 
     items: list[tuple[list[str | int], Expression]]
@@ -169,8 +155,7 @@ class Items:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Literal:
+class Literal(msgspec.Struct, eq=False):
     """A compound literal: an object without a name."""
 
     declaration: Declaration
@@ -178,8 +163,7 @@ class Literal:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Evaluated:
+class Evaluated(msgspec.Struct, eq=False):
     """A statement expression of GNU C: `({ …; value; })`."""
 
     body: Block
@@ -207,32 +191,28 @@ Expression = (
 )
 
 
-@dataclasses.dataclass(eq=False)
-class Block:
+class Block(msgspec.Struct, eq=False):
     """Statements in braces."""
 
     body: list[Statement]
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Do:
+class Do(msgspec.Struct, eq=False):
     """An expression as a statement."""
 
     expression: Expression
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Declare:
+class Declare(msgspec.Struct, eq=False):
     """The declaration of local variables."""
 
     declarations: list[Declaration]
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class If:
+class If(msgspec.Struct, eq=False):
     """`if`."""
 
     condition: Expression
@@ -241,8 +221,7 @@ class If:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Loop:
+class Loop(msgspec.Struct, eq=False):
     """`while`, `do` and `for`."""
 
     initial: Statement | None
@@ -254,8 +233,7 @@ class Loop:
     """Whether the body runs before the condition is evaluated: `do`."""
 
 
-@dataclasses.dataclass(eq=False)
-class Switch:
+class Switch(msgspec.Struct, eq=False):
     """`switch`."""
 
     value: Expression
@@ -263,8 +241,7 @@ class Switch:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Case:
+class Case(msgspec.Struct, eq=False):
     """`case low … high:` of a switch; without a value, `default:`."""
 
     low: int | None
@@ -273,8 +250,7 @@ class Case:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Target:
+class Target(msgspec.Struct, eq=False):
     """A label."""
 
     name: str
@@ -282,8 +258,7 @@ class Target:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Jump:
+class Jump(msgspec.Struct, eq=False):
     """`goto`, `break` or `continue`."""
 
     kind: str
@@ -291,8 +266,7 @@ class Jump:
     place: Place
 
 
-@dataclasses.dataclass(eq=False)
-class Return:
+class Return(msgspec.Struct, eq=False):
     """`return`."""
 
     value: Expression | None
@@ -303,8 +277,7 @@ Statement = Block | Do | Declare | If | Loop | Switch | Case | Target | Jump | R
 Node = Expression | Statement | Declaration
 
 
-@dataclasses.dataclass(eq=False)
-class Definition:
+class Definition(msgspec.Struct, eq=False):
     """A function with a body."""
 
     name: str
@@ -312,7 +285,7 @@ class Definition:
     result: CType
     body: Block
     place: Place
-    variables: list[Declaration] = dataclasses.field(default_factory=list)
+    variables: list[Declaration] = msgspec.field(default_factory=list)
     """Its parameters and local variables."""
     jumps: bool = False
     """Whether a goto leads back, so that any of its statements may be repeated."""

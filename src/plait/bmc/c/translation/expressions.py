@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import codecs
-import dataclasses
 from collections.abc import Callable
+
+from msgspec import structs
 
 from plait.bmc.c.reading.tree import (
     Assign,
@@ -166,7 +167,7 @@ class Expressions(Memory, abc.ABC):
             case Member() | Index() | Literal() | Unary("*"):
                 return self.load(self.reference(e)) if needed or not isinstance(e.type, Struct) else Val(ZERO, VOID)
             case Unary("&", operand):
-                return dataclasses.replace(self.pointer(self.reference(operand)), type=e.type)
+                return structs.replace(self.pointer(self.reference(operand)), type=e.type)
             case Unary("!", operand):
                 return Val(as_number(negate(self.condition(operand))), INT)
             case Unary(operator, operand):
@@ -289,7 +290,7 @@ class Expressions(Memory, abc.ABC):
             pointer, number = (left, right) if isinstance(left.type, Pointer) else (right, left)
             by = number.expr if operator == "+" else operation("-", ZERO, number.expr)
             moved = self.moved(pointer, by)
-            return dataclasses.replace(moved, expr=wrap(moved.expr, ADDRESS.bits, False))
+            return structs.replace(moved, expr=wrap(moved.expr, ADDRESS.bits, False))
         if self.objects(origins):
             self.code.ensure(Constant(False), LIMITS, f"{operator} on the number of an address: this cannot be checked")
         return Val(self.arithmetic(operator, left.expr, right.expr, integer(t)), t, origins)
@@ -387,7 +388,7 @@ class Expressions(Memory, abc.ABC):
 
     def cast_array(self, array: Reference, t: Pointer) -> Val:
         """An array as a pointer to its first element."""
-        return dataclasses.replace(self.pointer(self.element(array, ZERO)), type=t)
+        return structs.replace(self.pointer(self.element(array, ZERO)), type=t)
 
     def cast(self, value: Val, t: CType) -> Val:
         """A value converted to a type."""
@@ -417,7 +418,7 @@ class Expressions(Memory, abc.ABC):
         self.wanted = outer
         if needed and value.parts is None:
             t = integer(value.type)
-            value = dataclasses.replace(value, expr=self.code.kept(value.expr, bits=t.bits, signed=t.signed))
+            value = structs.replace(value, expr=self.code.kept(value.expr, bits=t.bits, signed=t.signed))
         self.store(target, value)
         return value
 
@@ -450,10 +451,10 @@ class Expressions(Memory, abc.ABC):
             return before if old else after
         first = self.load(target)
         if old and needed:
-            first = dataclasses.replace(first, expr=self.copied(first.expr, t))
+            first = structs.replace(first, expr=self.copied(first.expr, t))
         second = calculate(first)
         if needed and not old:
-            second = dataclasses.replace(second, expr=self.copied(second.expr, t))
+            second = structs.replace(second, expr=self.copied(second.expr, t))
         self.store(target, second)
         return first if old else second
 

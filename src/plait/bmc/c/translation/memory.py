@@ -7,9 +7,10 @@ the values that may flow to each variable (Andersen 1994, without the order of s
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from plait.bmc.c.reading.types import (
     ADDRESS,
@@ -105,14 +106,14 @@ class Memory:
         """A field of a struct."""
         if isinstance(of, Pointed):
             assert isinstance(of.type, Struct)
-            return dataclasses.replace(of, type=of.type.fields[name], steps=(*of.steps, name))
+            return structs.replace(of, type=of.type.fields[name], steps=(*of.steps, name))
         return _member(of, name)
 
     def element(self, of: Reference, index: Expr) -> Reference:
         """An element of an array."""
         if isinstance(of, Pointed):
             assert isinstance(of.type, Array)
-            return dataclasses.replace(of, type=of.type.element, steps=(*of.steps, index))
+            return structs.replace(of, type=of.type.element, steps=(*of.steps, index))
         return _element(of, index)
 
     def variable(self, at: Located, part: str = "") -> Variable:
@@ -321,7 +322,7 @@ class Memory:
         t = value.type.target if isinstance(value.type, Pointer) else value.type
         if value.target is not None:
             if similar(value.target.type, t):
-                return dataclasses.replace(value.target, type=t if isinstance(t, Integer) else value.target.type)
+                return structs.replace(value.target, type=t if isinstance(t, Integer) else value.target.type)
             inner = _first(value.target, t)
             if inner is not None:
                 return inner
@@ -374,7 +375,7 @@ def _own(variable: Variable) -> Integer:
 def _member(of: Located, name: str) -> Located:
     assert isinstance(of.type, Struct)
     address = operation("+", of.address, Constant(offset(of.type, name)))
-    return dataclasses.replace(
+    return structs.replace(
         of, type=of.type.fields[name], address=address, path=(*of.path, name), array=None, position=ZERO
     )
 
@@ -387,7 +388,7 @@ def _element(of: Located, index: Expr) -> Located:
     if inside != Constant(True):
         number = f"the index {index.value}" if isinstance(index, Constant) else "an index"
         checks = (*checks, (inside, f"{number} is out of range: {of.object.name} has {count} elements there"))
-    return dataclasses.replace(
+    return structs.replace(
         of,
         type=t,
         address=operation("+", of.address, operation("*", index, Constant(cells(t)))),

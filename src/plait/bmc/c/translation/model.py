@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from plait.bmc.c.reading.tree import Call, Declaration, Definition, FunctionName, Name, Node, Number, nodes
 from plait.bmc.c.reading.types import CType, Struct, cells
@@ -12,8 +12,7 @@ from plait.bmc.program.builder import CodeBuilder, ProgramBuilder
 from plait.bmc.program.definition import Variable
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """The bounds of the translation, and optional checks."""
 
     unwind: int = 8
@@ -28,8 +27,7 @@ class Options:
     """Whether a thread that is neither joined nor detached, and an object that is not freed, are violations."""
 
 
-@dataclasses.dataclass(eq=False)
-class Thread:
+class Thread(msgspec.Struct, eq=False):
     """A thread that a call of pthread_create starts."""
 
     code: CodeBuilder

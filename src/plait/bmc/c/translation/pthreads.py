@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from plait.bmc.c.reading.tree import Call, Cast, Expression, FunctionName, Name, Text
 from plait.bmc.c.reading.types import INT, Pointer, Synchronization, Void
@@ -57,7 +58,7 @@ def _object(of: Translator, e: Expression, kind: str) -> Reference:
     """The synchronization object that an argument points to."""
     value = of.value(e)
     if value.target is None or not isinstance(value.target.type, Synchronization):
-        value = dataclasses.replace(value, type=Pointer(Synchronization(kind)))
+        value = structs.replace(value, type=Pointer(Synchronization(kind)))
     return of.pointed(value, f"the pointer {e.place.text}")
 
 

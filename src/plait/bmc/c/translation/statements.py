@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
+
+import msgspec
 
 from plait.bmc.c.reading.tree import (
     Assign,
@@ -41,18 +42,17 @@ _MOST_UNROLLED = 64
 """The number of iterations of a loop that is unrolled."""
 
 
-@dataclasses.dataclass(eq=False)
-class Frame:
+class Frame(msgspec.Struct, eq=False):
     """A function that is being translated."""
 
     function: Definition
     exit: Label
     result: Variable | Object | None
-    returned: list[Val] = dataclasses.field(default_factory=list)
-    labels: dict[str, Label] = dataclasses.field(default_factory=dict)
-    breaks: list[Label] = dataclasses.field(default_factory=list)
-    continues: list[Label] = dataclasses.field(default_factory=list)
-    cases: list[dict[int, Label]] = dataclasses.field(default_factory=list)
+    returned: list[Val] = msgspec.field(default_factory=list)
+    labels: dict[str, Label] = msgspec.field(default_factory=dict)
+    breaks: list[Label] = msgspec.field(default_factory=list)
+    continues: list[Label] = msgspec.field(default_factory=list)
+    cases: list[dict[int, Label]] = msgspec.field(default_factory=list)
     """For each enclosing switch, the labels of its cases."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from plait.bmc.c.reading.types import CType
 from plait.bmc.program.definition import Constant, Expr, Variable
@@ -13,8 +13,7 @@ NOWHERE: Origins = frozenset()
 ZERO, ONE = Constant(0), Constant(1)
 
 
-@dataclasses.dataclass(eq=False)
-class Object:
+class Object(msgspec.Struct, eq=False):
     """A variable of C, or all objects that one call of malloc makes."""
 
     name: str
@@ -29,13 +28,12 @@ class Object:
     """Whether malloc makes it."""
     alive: Variable | None = None
     """For allocated objects that can be freed: whether each exists."""
-    initial: dict[tuple[str, ...], list[int]] = dataclasses.field(default_factory=dict)
+    initial: dict[tuple[str, ...], list[int]] = msgspec.field(default_factory=dict)
     """The initial values of each part that are not 0."""
-    variables: dict[tuple[str, ...], Variable] = dataclasses.field(default_factory=dict)
+    variables: dict[tuple[str, ...], Variable] = msgspec.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Located:
+class Located(msgspec.Struct, frozen=True, eq=False):
     """A part of a known object."""
 
     object: Object
@@ -57,8 +55,7 @@ class Located:
     """The index in that array."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Pointed:
+class Pointed(msgspec.Struct, frozen=True, eq=False):
     """What a pointer points to: the analysis knows only the possible objects."""
 
     address: Expr
@@ -74,8 +71,7 @@ class Pointed:
 Reference = Located | Pointed
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Val:
+class Val(msgspec.Struct, frozen=True, eq=False):
     """A value."""
 
     expr: Expr

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import asyncio
-import dataclasses
 from collections.abc import Callable, Sequence
+
+import msgspec
 
 from plait.bmc.program import synchronization as sync
 from plait.bmc.program.arithmetic import negate, operation
@@ -25,14 +25,19 @@ from plait.bmc.program.definition import (
 from plait.bmc.python.functions import Frame, Function
 from plait.bmc.python.library.builtins import Library
 from plait.bmc.python.library.containers import ZERO
+from plait.bmc.python.library.loaded import asyncio
 from plait.bmc.python.values import BOOL, INT, NO_VALUE, NONE_VALUE, Value, known, number, scalar, truth
 
-OBJECTS = (asyncio.Lock, asyncio.Event, asyncio.Semaphore, asyncio.BoundedSemaphore, asyncio.Condition, asyncio.Queue)
+_OBJECTS = ("Lock", "Event", "Semaphore", "BoundedSemaphore", "Condition", "Queue")
 """The classes of asyncio whose objects tasks share."""
 
 
-@dataclasses.dataclass(eq=False)
-class Coroutine:
+def is_object(cls: type) -> bool:
+    """Whether it is one of these classes."""
+    return any(cls is getattr(asyncio, name) for name in _OBJECTS)
+
+
+class Coroutine(msgspec.Struct, eq=False):
     """A call of an asynchronous function that has not started."""
 
     function: Function
@@ -43,8 +48,7 @@ class Coroutine:
     node: ast.AST
 
 
-@dataclasses.dataclass(eq=False)
-class Awaitable:
+class Awaitable(msgspec.Struct, eq=False):
     """Something of asyncio that can be awaited."""
 
     run: Callable[[], Value]

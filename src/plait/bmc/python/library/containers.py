@@ -7,8 +7,10 @@ item is read or written by a plain access, as an attribute is; a call of a metho
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
@@ -32,8 +34,7 @@ from plait.bmc.python.values import BOOL, INT, NO_VALUE, NONE_VALUE, Type, Value
 ZERO, ONE = Constant(0), Constant(1)
 
 
-@dataclasses.dataclass
-class Items:
+class Items(msgspec.Struct):
     """The cells of one container."""
 
     site: Site
@@ -464,7 +465,7 @@ class Containers(ThreadCode):
             return operation(">", self.length(value), ZERO)
         some, empty = self.code.label(), self.code.label()
         self.code.branch(self.test(value), some, empty)
-        present = Value(dataclasses.replace(value.type, optional=False), value.parts)
+        present = Value(structs.replace(value.type, optional=False), value.parts)
         merged = self.merged(
             self.node,
             "truth",

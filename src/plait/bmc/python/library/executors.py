@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from plait.bmc.program import synchronization as sync
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Constant, Read, Require, Set
+from plait.bmc.python.library.loaded import futures as pools
 from plait.bmc.python.library.tasks import Tasks
 from plait.bmc.python.translation import ThreadPlan
 from plait.bmc.python.values import BOOL, INT, NO_VALUE, NONE_VALUE, Value, converted, number, scalar
@@ -23,13 +23,13 @@ class Executors(Tasks):
 
     def library_call(self, target: Any, node: ast.Call) -> Value | None:
         """Call a function of Python. None: it is not known."""
-        if target is not ThreadPoolExecutor:
+        if target is not pools.ThreadPoolExecutor:
             return super().library_call(target, node)
         found, named = self.arguments(node)
         workers = named.get("max_workers", found[0] if found else NONE_VALUE)
         if workers.type.category == "never":
             return NO_VALUE
-        site, value, _ = self.allocate(node, ThreadPoolExecutor, "executor")
+        site, value, _ = self.allocate(node, pools.ThreadPoolExecutor, "executor")
         reference = scalar(value, self.heap)
         count = self.number(number(_MANY) if workers.type.category == "none" else workers, node)
         variable, index = self.cell(site, "workers", reference, INT)
@@ -47,9 +47,9 @@ class Executors(Tasks):
         site = receiver.type.site
         assert site is not None
         method: Callable[..., Value | None] | None = None
-        if issubclass(site.cls, ThreadPoolExecutor):
+        if issubclass(site.cls, pools.ThreadPoolExecutor):
             method = {"submit": self._submit, "shutdown": self._shutdown}.get(name)
-        elif issubclass(site.cls, Future):
+        elif issubclass(site.cls, pools.Future):
             method = {"result": self._future_result, "done": self._future_done}.get(name)
         else:
             return super().library_method(receiver, name, given, named, node)
@@ -66,7 +66,7 @@ class Executors(Tasks):
         reference = self.reference(pool, "submit")
         if not isinstance(reference, Constant):
             raise self.refused(node, "submit needs a known executor", "make the executor once, outside of loops")
-        site, value, copy = self.allocate(node, Future, "future", most=self.of.options.threads)
+        site, value, copy = self.allocate(node, pools.Future, "future", most=self.of.options.threads)
         target, arguments = given[0], [*given[1:], *named.values()]
         receiver = target if target.type.category == "method" else None
         end = self.code.label()
@@ -152,4 +152,4 @@ class Executors(Tasks):
 
     def _is_executor(self, value: Value) -> bool:
         site = value.type.site
-        return site is not None and issubclass(site.cls, ThreadPoolExecutor)
+        return site is not None and issubclass(site.cls, pools.ThreadPoolExecutor)

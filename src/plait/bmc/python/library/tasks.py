@@ -8,10 +8,10 @@ over, tasks that are left do not continue.
 from __future__ import annotations
 
 import ast
-import asyncio
-import dataclasses
 from collections.abc import Callable
 from typing import Any
+
+from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
@@ -23,11 +23,12 @@ from plait.bmc.program.definition import (
 )
 from plait.bmc.python.code import Exit
 from plait.bmc.python.functions import Frame, Function
-from plait.bmc.python.library.awaitables import OBJECTS, Awaitable, Awaitables, Coroutine
+from plait.bmc.python.library.awaitables import Awaitable, Awaitables, Coroutine, is_object
+from plait.bmc.python.library.loaded import asyncio
 from plait.bmc.python.translation import ThreadPlan
 from plait.bmc.python.values import BOOL, NO_VALUE, NONE_VALUE, Value, converted, known, scalar
 
-_REFUSED = (asyncio.wait, asyncio.as_completed, asyncio.wait_for, asyncio.to_thread, asyncio.shield)
+_REFUSED = ("current_task", "wait", "as_completed", "wait_for", "to_thread", "shield")
 
 
 class TaskGroup:
@@ -110,7 +111,7 @@ class Tasks(Awaitables):
             return value
         self.unshared(static.function, static.outer)
         before = self.frame
-        self.frame = dataclasses.replace(before, context=self.of.context(before.context, node, ("task", tag)))
+        self.frame = structs.replace(before, context=self.of.context(before.context, node, ("task", tag)))
         site, task, copy = self.allocate(node, asyncio.Task, "task", most=self.of.options.threads)
         names = list(static.named)
         given = [*static.found, *static.named.values()]
@@ -146,7 +147,7 @@ class Tasks(Awaitables):
         self.code.enter()
         if coroutine.function.suspends:
             self.suspend(Constant(True))
-        result = self._run(dataclasses.replace(coroutine, found=arguments[:positional], named=named))
+        result = self._run(structs.replace(coroutine, found=arguments[:positional], named=named))
         if result.type.category != "never":
             cells = self._result(plan)
             to = self.joined(self.heap.field(plan.site, "result"), result.type, "the result of a task")
@@ -285,9 +286,9 @@ class Tasks(Awaitables):
         if target is asyncio.run:
             value = self.expr(node.args[0])
             return NO_VALUE if value.type.category == "never" else self._loop(lambda: self.awaited(value, node))
-        if target is asyncio.current_task or target in _REFUSED:
+        if any(target is getattr(asyncio, name) for name in _REFUSED):
             raise self.refused(node, f"asyncio.{target.__name__} is not supported", "use create_task, gather and await")
-        if target in OBJECTS:
+        if is_object(target):
             found, named = self.arguments(node)
             parameters = {asyncio.Queue: ["maxsize"], asyncio.Condition: ["lock"]}.get(target, ["value"])
             return self.made_object(target, dict(zip(parameters, found, strict=False)) | named, node)
@@ -332,13 +333,13 @@ class Tasks(Awaitables):
         site = value.type.site
         if site is None:
             raise self.refused(node, "async with is not supported for this object", "use a lock of asyncio")
-        names = ("acquire", "release") if site.cls in OBJECTS else ("__aenter__", "__aexit__")
-        given = [[], []] if site.cls in OBJECTS else [[], [NONE_VALUE] * 3]
+        names = ("acquire", "release") if is_object(site.cls) else ("__aenter__", "__aexit__")
+        given = [[], []] if is_object(site.cls) else [[], [NONE_VALUE] * 3]
 
         def act(at: int) -> Value:
             held = self.fetch(key, "context object", local=True)
             found = self.call_method(held, names[at], given[at], {}, node)
-            return found if at and site.cls in OBJECTS else self.awaited(found, node)
+            return found if at and is_object(site.cls) else self.awaited(found, node)
 
         entered = act(0)
         if item.optional_vars is not None:

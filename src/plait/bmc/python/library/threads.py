@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import collections
 import queue
 import threading
@@ -15,6 +14,7 @@ from plait.bmc.program.builder import CodeBuilder
 from plait.bmc.program.definition import ASSERTIONS, Constant, Expr, Read, Require, Set
 from plait.bmc.python.functions import Closure, Frame, Function
 from plait.bmc.python.heap import Site
+from plait.bmc.python.library.loaded import asyncio
 from plait.bmc.python.library.locks import Locks
 from plait.bmc.python.translation import CONTAINERS, LOCK, RLOCK, ThreadPlan
 from plait.bmc.python.values import (
@@ -62,7 +62,6 @@ _METHODS: dict[type, tuple[str, dict[str, tuple[str, ...]]]] = {
         },
     ),
     threading.Thread: ("thread", {"join": ("timeout",)}),
-    asyncio.Task: ("task", {}),
 }
 """The classes of Python that synchronize, and the parameters of their methods."""
 
@@ -78,7 +77,7 @@ class Threads(Locks):
         """Call a method of an object of Python. None: the method is one of the user."""
         site = receiver.type.site
         assert site is not None
-        for cls, (kind, parameters) in _METHODS.items():
+        for cls, (kind, parameters) in (_METHODS | {asyncio.Task: ("task", {})}).items():
             if issubclass(site.cls, cls):
                 if site.cls is not cls and name in _own_names(site.cls, cls):
                     return None
