@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import NamedTuple
 
 from plait.bmc import Program, check
 from plait.bmc.load import Reading, load
@@ -20,6 +21,15 @@ def run(*targets):
         t.join()
 
 """
+
+
+class Case(NamedTuple):
+    """A program, and a change of its text that violates a check."""
+
+    text: str
+    old: str
+    new: str
+    check: str = "assertions"
 
 
 def load_text(folder: Path, text: str, function: str = "main", **options: int) -> Program:
