@@ -91,8 +91,6 @@ def _prepare(program: Program, options: Options) -> None:
     from plait.bmc.analysis.width import fits
 
     fits(program, options.width)
-    if options.encoding == "explicit":
-        Interpreter(program, options.width).enumerable()
     if program.initial:
         from plait.bmc.search import SolverSearch
 

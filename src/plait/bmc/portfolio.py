@@ -61,7 +61,10 @@ class Portfolio:
         self.properties = list(properties)
         try:
             if self.options.encoding == "explicit":
-                self._take_enumeration(self._enumerate())
+                found = self._enumerate()
+                if found.stopped == "inputs":
+                    self.interpreter.enumerable()
+                self._take_enumeration(found)
             elif self.options.encoding != "auto" or self.options.induction or self.options.solver != "z3":
                 self._solve()
             else:

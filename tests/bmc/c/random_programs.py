@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import subprocess
 from pathlib import Path
+
+from msgspec import structs
 
 from plait.bmc import check
 from plait.bmc.c.load import load_c
@@ -82,7 +83,7 @@ def reachable(source: str, folder: Path, watched: list[str], outcome: Outcome, e
         cell = Read(variable, None if variable.size is None else Constant(k))
         wanted = operation("&&", wanted, operation("==", cell, Constant(exact)))
     seen = Property("seen", "reachable", wanted, Place(1, 1))
-    asked = dataclasses.replace(program, properties=(seen,))
+    asked = structs.replace(program, properties=(seen,))
     status = check(asked, encoding=encoding, properties=["seen"], timeout=_SECONDS).properties[0].status
     return None if status == "inconclusive" else status == "holds"
 

@@ -40,7 +40,7 @@ SENTENCES = {
     DIVISION: "a divisor is 0",
     OVERFLOW: "a signed number overflows",
     LOCKS: "a lock or another synchronization object is misused",
-    MEMORY: "a pointer is not valid",
+    MEMORY: "a pointer is not valid, or memory that was never set is read",
     LEAKS: "a thread is left behind",
     DEADLOCK: "every thread waits forever",
     RACES: "two threads access the same memory at the same time, and at least one of them writes it",

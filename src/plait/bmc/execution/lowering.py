@@ -6,9 +6,11 @@ interpreter. Native code knows only explicit wraps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from plait._native import BmcProgram
+from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.unused_assignments import Liveness
 from plait.bmc.execution.interpreter import MOST_VALUES
 from plait.bmc.program.arithmetic import ARITHMETIC, is_truth, wrapped
@@ -65,6 +67,7 @@ class _Lowering:
         self.inputs: tuple[Domain, ...] = ()
         self.ranges: dict[Variable, tuple[int, int]] = {}
         initial = [cell for variable in program.variables for cell in self._initial(variable)]
+        self.unused = self._unused_inputs(watched) if liveness else set()
         dead = self._dead(watched) if liveness else [[[]] * (code.stuck + 1) for code in program.processes]
         processes = [
             ([self._instruction(step) for step in code.instructions], there, code.spawned, code.required)
@@ -128,17 +131,39 @@ class _Lowering:
             return None
         return list(dict.fromkeys(self._wrapped(value) for value in range(low, high + 1)))
 
-    def _dead(self, watched: Sequence[Expr]) -> list[list[list[int]]]:
-        """For each process and location: the cells of locals that no later step reads, and no condition."""
+    def _unused_inputs(self, watched: Sequence[Expr]) -> set[tuple[int, int, int]]:
+        """The inputs with too many values whose value does not matter: process, location and number."""
+        asked = {
+            (step.process, step.location, number)
+            for code in self.source.processes
+            for step in code.instructions
+            for number, domain in enumerate(step.inputs)
+            if self._values(domain) is None
+        }
+        if not asked:
+            return asked
+        known = ranges(self.source, None, self.width)
+        for code, own in zip(self.source.processes, self._own(watched), strict=True):
+            others = [v for v in self.source.variables if v not in own]
+            for step in Liveness(code, known, others).cleaned().instructions:
+                used = set().union(*(_inputs(action) for action in step.body))
+                asked -= {(step.process, step.location, number) for number in used}
+        return asked
+
+    def _own(self, watched: Sequence[Expr]) -> list[list[Variable]]:
+        """For each process: the variables that only it accesses, without those of the conditions."""
         kept = set().union(*(variables_of(e) for e in watched))
         touched = [_touched(code) for code in self.source.processes]
+        users = Counter(v for those in touched for v in those)
+        return [
+            [v for v in self.source.variables if v in those and users[v] == 1 and not v.hidden and v not in kept]
+            for those in touched
+        ]
+
+    def _dead(self, watched: Sequence[Expr]) -> list[list[list[int]]]:
+        """For each process and location: the cells of its own variables that no later step reads."""
         found = []
-        for number, code in enumerate(self.source.processes):
-            foreign = set().union(*(those for p, those in enumerate(touched) if p != number))
-            own = [
-                v for v in self.source.variables
-                if v.process == number and not v.hidden and v not in kept and v not in foreign
-            ]  # fmt: skip
+        for code, own in zip(self.source.processes, self._own(watched), strict=True):
             live = Liveness(code).live
             found.append([self._cells([v for v in own if v not in there]) for there in live])
         return found
@@ -157,7 +182,11 @@ class _Lowering:
             self._emit("require")
             self._emit("goto", step.location)
         self.inputs = ()
-        domains = [self._domain(domain) for domain in step.inputs]
+        domains = []
+        for number, domain in enumerate(step.inputs):
+            one = (step.process, step.location, number) in self.unused
+            low = domain.low or 0
+            domains.append(self._domain(Domain(domain.kind, low, low) if one else domain))
         return code, domains, step.waits, step.synchronizes, step.exclusive
 
     def _condition(self, e: Expr) -> int:
@@ -283,6 +312,29 @@ class _Lowering:
         else:
             self._emit("large", len(self.large))
             self.large.append(value)
+
+
+def _inputs(part: Action | Expr | None) -> set[int]:
+    """The inputs that an action or an expression reads."""
+    match part:
+        case Input(number):
+            return {number}
+        case Constant() | Ended() | At() | Goto() | None:
+            return set()
+        case Set(_, index, value):
+            return _inputs(index) | _inputs(value)
+        case Read(_, index):
+            return _inputs(index)
+        case Not(operand) | Wrap(operand):
+            return _inputs(operand)
+        case Operation(_, left, right):
+            return _inputs(left) | _inputs(right)
+        case Choice(condition, then, otherwise):
+            return _inputs(condition) | _inputs(then) | _inputs(otherwise)
+        case Require(condition) | Ensure(condition):
+            return _inputs(condition)
+        case Branch(condition, some, others):
+            return _inputs(condition).union(*map(_inputs, (*some, *others)))
 
 
 def _touched(code: ProcessCode) -> set[Variable]:

@@ -31,6 +31,7 @@ from plait.bmc.program.definition import (
     accesses,
     variables_of,
 )
+from plait.bmc.program.source import Place
 
 _LARGEST = 48
 """The number of operations of a step. Beyond it, every join begins a new step."""
@@ -137,12 +138,13 @@ class _Packing:
 
     def _statements(self, number: int, operations: list[Code]) -> list[Code]:
         """The operations with a text. If a thread starts and accesses memory in one step, the access comes first."""
-        found = [o for o in operations if o.actions and self._shown(o)]
+        found = [o for o in operations if o.actions and self.shown(o)]
         if number == 0 and self.code.spawned:
             found.sort(key=lambda o: o is operations[0] or not self._touches(o))
         return found
 
-    def _shown(self, operation: Code) -> bool:
+    def shown(self, operation: Code) -> bool:
+        """Whether it has a text for traces."""
         return operation.place.text != ""
 
     def _touches(self, operation: Code) -> bool:
@@ -194,6 +196,9 @@ class _Tree:
         shift = {n: n + len(self.inputs) for n in range(len(operation.inputs))}
         self.inputs += operation.inputs
         actions = [_shifted(a, shift) for a in operation.actions] if shift else list(operation.actions)
+        shown = next((o.place for o in self.operations if o.actions and self.of.shown(o)), operation.place)
+        if operation.place.line != shown.line:
+            actions = [_told(a, operation.place) for a in actions]
         self.path.append(number)
         then = self._next(number, operation.then)
         if operation.condition is not None:
@@ -244,6 +249,14 @@ def _threaded(operations: Sequence[Code]) -> list[Code]:
     for operation in operations:
         operation.then, operation.otherwise = final(operation.then), final(operation.otherwise)
     return list(operations)
+
+
+def _told(action: Action, place: Place) -> Action:
+    """A check that also says where it is: the step has the place of another statement."""
+    if not isinstance(action, Ensure):
+        return action
+    where = f"line {place.line}: {place.text}" if place.text else f"line {place.line}"
+    return Ensure(action.condition, action.check, f"{action.text} ({where})")
 
 
 def _mapped(action: Action, change: Callable[[Expr], Expr], go: Callable[[int], int]) -> Action:

@@ -52,11 +52,18 @@ def analyse(function: Definition) -> None:
             labels.add(node.name)
         elif isinstance(node, Jump) and node.name in labels:
             function.jumps = True
-    walk = _Assignments()
+    walk = _Assignments(results)
     walk.statement(function.body, frozenset(function.parameters))
 
 
-RESULTS = {"pthread_create": 0, "pthread_join": 1, "sem_getvalue": 1, "__plait_compare_exchange": 1}
+RESULTS = {
+    "pthread_create": 0,
+    "pthread_join": 1,
+    "sem_getvalue": 1,
+    "time": 0,
+    "clock_gettime": 1,
+    "__plait_compare_exchange": 1,
+}
 """Functions that write to a variable by its address and forget the address: the position of that argument."""
 
 
@@ -122,7 +129,8 @@ def _meet(a: State, b: State) -> State:
 class _Assignments:
     """Finds variables that may be read before they are assigned: definite assignment, as in Java."""
 
-    def __init__(self) -> None:
+    def __init__(self, results: Container[int]) -> None:
+        self.results = results
         self.breaks: list[State] = []
         self.continues: list[State] = []
         self.switches: list[State] = []
@@ -212,7 +220,8 @@ class _Assignments:
                 state = self.expression(value, state)
                 return None if state is None else state | {target.declaration}
             case Unary("&", Name(declaration)):
-                # A function writes to it.
+                if id(e) not in self.results:
+                    return self.expression(e.operand, state)  # Whoever gets the address may read it.
                 return None if state is None else state | {declaration}
             case Binary("&&" | "||", left, right):
                 state = self.expression(left, state)

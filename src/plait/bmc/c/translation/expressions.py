@@ -231,7 +231,9 @@ class Expressions(Memory, abc.ABC):
                 return self.reference(operand)
             case _ if isinstance(e.type, Struct):
                 found = self.model.local(self.unique("value"), e.type, self.code.number)
-                self.store(self.whole(found), self.value(e))
+                content = self.value(e)
+                found.unset = not content.certain
+                self.store(self.whole(found), content)
                 return self.whole(found)
             case _:
                 raise self.refusal(f"access to {_shown(e)}", e.place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.reading.tree import Call, Cast, Expression, Text
+from plait.bmc.c.reading.tree import Call, Cast, Expression, Text, Unary
 from plait.bmc.c.reading.types import (
     BOOL,
     CHAR,
@@ -22,7 +22,8 @@ from plait.bmc.c.reading.types import (
     integer,
     size,
 )
-from plait.bmc.c.translation.pthreads import IGNORED, MIDDLE, SYNCHRONIZATION_CALLS, integer_result, no_effect
+from plait.bmc.c.reading.usage import plain
+from plait.bmc.c.translation.pthreads import IGNORED, MIDDLE, SUCCESS, SYNCHRONIZATION_CALLS, no_effect
 from plait.bmc.c.translation.threads import THREAD_CALLS
 from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
 from plait.bmc.program.arithmetic import operation
@@ -111,6 +112,26 @@ def _any_number(of: Translator, e: Call) -> Val:
     return Val(of.code.choose(Domain("int", 0, INT.high), INT.bits), INT)
 
 
+def _time(of: Translator, e: Call) -> Val:
+    """Any time."""
+    now = of.nondeterministic(e)
+    target = plain(e.arguments[0])
+    if isinstance(target, Unary) and target.operator == "&":
+        of.store(of.written(target), now)
+    elif of.value(target).constant != 0:
+        raise of.refusal("time with a pointer that may be NULL", e.place, "give the address of a variable, or NULL")
+    return now
+
+
+def _clock_gettime(of: Translator, e: Call) -> Val:
+    """Any time, in all fields of the result."""
+    of.value(e.arguments[0])
+    for part in of.scalars(of.written(e.arguments[1])):
+        t = integer(part.type)
+        of.store(part, Val(of.code.choose(Domain("int", t.low, t.high), t.bits, t.signed), part.type))
+    return SUCCESS
+
+
 def _absolute(of: Translator, e: Call) -> Val:
     value = of.value(e.arguments[0])
     t = integer(e.type)
@@ -123,7 +144,7 @@ def _absolute(of: Translator, e: Call) -> Val:
 
 
 def _malloc(of: Translator, e: Call) -> Val:
-    return _allocated(of, e, of.value(e.arguments[0]).constant)
+    return _allocated(of, e, of.value(e.arguments[0]).constant, unset=True)
 
 
 def _calloc(of: Translator, e: Call) -> Val:
@@ -131,7 +152,7 @@ def _calloc(of: Translator, e: Call) -> Val:
     return _allocated(of, e, None if count is None or each is None else count * each)
 
 
-def _allocated(of: Translator, e: Call, wanted: int | None) -> Val:
+def _allocated(of: Translator, e: Call, wanted: int | None, *, unset: bool = False) -> Val:
     """Objects that a call allocates: one, or a bounded number if the call is in a loop."""
     t = of.wanted
     if wanted is None:
@@ -150,6 +171,7 @@ def _allocated(of: Translator, e: Call, wanted: int | None) -> Val:
     copies = model.options.objects if of.loops else 1
     name = f"{code.name}.malloc:{e.place.line}"
     found = model.object(name, t, copies=copies, heap=True)
+    found.unset = unset
     pointer = Pointer(t.element if isinstance(t, Array) else t)
     place = of.whole(found)
     if copies == 1:
@@ -396,7 +418,8 @@ CALLS: dict[str, Callable[[Translator, Call], Val]] = {
         ("printf", "puts", "putchar", "perror", "fprintf", "fputs", "fflush", "sleep", "usleep", "nanosleep"), no_effect
     ),
     **dict.fromkeys(("sched_yield", "pthread_yield", "srand", "atomic_thread_fence"), no_effect),
-    **dict.fromkeys(("time", "clock_gettime"), integer_result),
+    "time": _time,
+    "clock_gettime": _clock_gettime,
     **SYNCHRONIZATION_CALLS,
     **THREAD_CALLS,
 }

@@ -27,7 +27,7 @@ from plait.bmc.c.reading.types import (
     offset,
     similar,
 )
-from plait.bmc.c.translation.values import ZERO, Located, Object, Origins, Pointed, Reference, Val
+from plait.bmc.c.translation.values import TRUE, ZERO, Located, Object, Origins, Pointed, Reference, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.builder import CodeBuilder, Label
 from plait.bmc.program.definition import (
@@ -41,6 +41,7 @@ from plait.bmc.program.definition import (
     Read,
     Set,
     Variable,
+    accesses,
 )
 from plait.bmc.program.source import Place
 
@@ -146,6 +147,30 @@ class Memory:
         variable = self.variable(at, part)
         return variable, None if variable.size is None else at.index
 
+    def flag(self, at: Located) -> Read | None:
+        """Whether a scalar is set. None: it always is."""
+        if not at.object.unset or not isinstance(at.type, Integer | Pointer):
+            return None
+        variable = self.variable(at)
+        found = at.object.flags.get(at.path)
+        if found is None:
+            found = at.object.flags[at.path] = self.model.program.shared(
+                f"{variable.name} set",
+                "bool",
+                size=variable.size,
+                initial=False,
+                temporary=True,
+                process=variable.process,
+            )
+        return Read(found, None if found.size is None else at.index)
+
+    def forget(self, of: Located) -> None:
+        """The scalars of an object lose their values: it is declared again."""
+        found = [self.flag(part) for part in self._parts(of) if isinstance(part, Located)]
+        actions = [Set(flag.variable, flag.index, Constant(False)) for flag in found if flag is not None]
+        if actions:
+            self.code.step(actions, synchronizes=False)
+
     # -- accesses ------------------------------------------------------------------------------------------------------
 
     def access(self, to: Reference, act: Callable[[Located], None]) -> None:
@@ -219,29 +244,41 @@ class Memory:
                     here = _member(here, step) if isinstance(step, str) else _element(here, step)
                 yield here, condition
 
-    def load(self, source: Reference) -> Val:
-        """The value at a reference. Each scalar of shared memory is read in an operation of its own."""
+    def load(self, source: Reference, *, copies: bool = False) -> Val:
+        """The value at a reference. Each scalar of shared memory is read in an operation of its own.
+
+        With `copies`, it may be a value that is not set: a struct is copied.
+        """
         t = source.type
         if isinstance(t, Struct | Array):
-            parts = tuple(self.load(part) for part in self.scalars(source))
+            parts = tuple(self.load(part, copies=True) for part in self.scalars(source))
             return Val(ZERO, t, parts=parts)
         synchronizes = bool(getattr(t, "atomic", False))
         if isinstance(source, Located) and source.object.alive is None:
             self._check(source)
             variable, index = self.cell(source)
-            value = self.code.load(variable, index, synchronizes=synchronizes)
-            return Val(converted(value, _own(variable), t), t, self._contents(variable))
+            flag = self.flag(source)
+            if flag is None or variable.process is not None:
+                known: Expr = flag if flag is not None and copies else TRUE
+                if flag is not None and not copies:
+                    self.code.ensure(flag, MEMORY, _unset(source))
+                value = self.code.load(variable, index, synchronizes=synchronizes)
+                return Val(converted(value, _own(variable), t), t, self._contents(variable), known=known)
         number = integer(t)
         result = self.code.temporary("int", number.bits, number.signed)
+        certain = self.code.temporary("bool") if copies else None
         origins: set[str] = set()
 
         def act(at: Located) -> None:
             variable, index = self.cell(at)
             origins.update(self._contents(variable))
-            self.step(at, [Set(result, None, converted(Read(variable, index), _own(variable), number))], synchronizes)
+            actions: list[Action] = [Set(result, None, converted(Read(variable, index), _own(variable), number))]
+            if certain is not None:
+                actions.append(Set(certain, None, self.flag(at) or TRUE))
+            self.step(at, actions, synchronizes, copies=copies)
 
         self.access(source, act)
-        return Val(Read(result), t, frozenset(origins))
+        return Val(Read(result), t, frozenset(origins), known=TRUE if certain is None else Read(certain))
 
     def store(self, target: Reference, value: Val) -> None:
         """Write a value."""
@@ -255,7 +292,10 @@ class Memory:
             variable, index = self.cell(at)
             self.flow(variable, value)
             own = converted(value.expr, at.type, _own(variable))
-            self.step(at, [Set(variable, index, own)], synchronizes)
+            if not at.object.unset:
+                text = f"a part of a struct that was never set is copied to {at.object.name}: this cannot be checked"
+                self.code.ensure(value.known, LIMITS, text)
+            self.step(at, [Set(variable, index, own)], synchronizes, known=value.known)
 
         self.access(target, act)
 
@@ -267,8 +307,28 @@ class Memory:
     def _contents(self, variable: Variable) -> Origins:
         return frozenset((f"variable {variable.name}",))
 
-    def step(self, at: Located, actions: list[Action], synchronizes: bool, waits: bool = False) -> None:
-        """An access to an object as one operation; it fails if the object has been freed."""
+    def step(
+        self,
+        at: Located,
+        actions: list[Action],
+        synchronizes: bool,
+        waits: bool = False,
+        *,
+        known: Expr = TRUE,
+        copies: bool = False,
+    ) -> None:
+        """An access to an object as one operation; it fails if the object has been freed, or has no value yet.
+
+        `known`: whether the value that is written is set. With `copies`, one that is not can be read.
+        """
+        flag = self.flag(at)
+        if flag is not None:
+            reads, writes = accesses(tuple(actions))
+            variable = self.variable(at)
+            if variable in reads and not copies:
+                actions = [Ensure(flag, MEMORY, _unset(at)), *actions]
+            if variable in writes:
+                actions = [*actions, Set(flag.variable, flag.index, known)]
         if at.object.alive is not None:
             alive = Read(at.object.alive, at.copy)
             text = f"{at.object.name} is used after it was freed, or before it was allocated"
@@ -281,15 +341,20 @@ class Memory:
 
     def scalars(self, of: Reference) -> Iterator[Reference]:
         """The scalars of a struct or an array, in order."""
+        for part in self._parts(of):
+            if isinstance(part.type, Synchronization):
+                raise self.refusal(f"the copy of a {part.type.kind}")
+            yield part
+
+    def _parts(self, of: Reference) -> Iterator[Reference]:
+        """The scalars and synchronization objects of a struct or an array, in order."""
         match of.type:
             case Struct():
                 for name in of.type.fields:
-                    yield from self.scalars(self.member(of, name))
+                    yield from self._parts(self.member(of, name))
             case Array(_, count):
                 for n in range(count):
-                    yield from self.scalars(self.element(of, Constant(n)))
-            case Synchronization(kind):
-                raise self.refusal(f"the copy of a {kind}")
+                    yield from self._parts(self.element(of, Constant(n)))
             case _:
                 yield of
 
@@ -365,6 +430,10 @@ class Memory:
         else:
             self.counted(value)
         return Val(address, value.type, value.origins, target)
+
+
+def _unset(at: Located) -> str:
+    return f"{'.'.join((at.object.name, *at.path))} is read, but it was never set"
 
 
 def _own(variable: Variable) -> Integer:

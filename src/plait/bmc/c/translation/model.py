@@ -106,14 +106,16 @@ class Model:
         if found is None and known is not None:
             found = self._placed(known.name, known.type, known.copies, known.heap)
             found.initial = {key: list(values) for key, values in known.initial.items()}
+            found.unset = known.unset
         return found
 
     @property
     def stable(self) -> bool:
         """Whether another translation would give the same program."""
-        return self.flows == self.found and {n: (o.copies, o.initial) for n, o in self.known.items()} == {
-            n: (o.copies, o.initial) for n, o in self.objects.items()
-        }
+        before, now = (
+            {n: (o.copies, o.initial, o.unset) for n, o in objects.items()} for objects in (self.known, self.objects)
+        )
+        return self.flows == self.found and before == now
 
     def address(self, function: str) -> int:
         """The address of a function."""

@@ -46,14 +46,6 @@ def no_effect(of: Translator, e: Call) -> Val:
     return SUCCESS if not isinstance(e.type, Void) else Val(ZERO, e.type)
 
 
-def integer_result(of: Translator, e: Call) -> Val:
-    """The time: a function that returns some number. `time` can store it too, which is not supported."""
-    if len(e.arguments) == 1 and of.value(e.arguments[0]).constant != 0:
-        raise of.refusal("time with a pointer to its result", e.place)
-    no_effect(of, e)
-    return of.nondeterministic(e)
-
-
 def _object(of: Translator, e: Expression, kind: str) -> Reference:
     """The synchronization object that an argument points to."""
     value = of.value(e)

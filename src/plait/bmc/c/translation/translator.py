@@ -139,6 +139,7 @@ class Translator(Statements):
             result = code.temporary("int", integer(t).bits, integer(t).signed)
         elif isinstance(t, Struct):
             result = self.model.local(self.unique("result"), t, code.number)
+            result.unset = True
         for parameter, argument in zip(definition.parameters, arguments, strict=False):
             self.bind(parameter, self.cast(argument, parameter.type))
         frame = Frame(definition, code.label(f"end of {definition.name}"), result)
@@ -165,6 +166,7 @@ class Translator(Statements):
             self.names[parameter] = value
             return
         found = self.local(parameter)
+        found.unset = not value.certain
         self.store(self.whole(found), value)
 
     def local(self, declared: Declaration, t: CType | None = None) -> Object:
@@ -207,6 +209,10 @@ class Translator(Statements):
         elif declared.unset and isinstance(t, Integer) and not declared.shared:
             value = Val(self.code.choose(Domain("int", t.low, t.high), t.bits, t.signed), t)
             self.store(self.whole(found), value)
+        elif declared.unset or not scalar:
+            found.unset = True
+            if self.loops:
+                self.forget(self.whole(found))
 
     def _initialise(self, found: Object, given: list[Initial]) -> None:
         paths = list(scalars(found.type))
@@ -215,6 +221,7 @@ class Translator(Statements):
             return
         values = {path: self.value(e) for path, e in given}
         if isinstance(found.type, Struct) and () in values:
+            found.unset = not values[()].certain
             self.store(self.whole(found), values[()])
             return
         for path, value in values.items():

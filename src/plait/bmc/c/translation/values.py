@@ -11,6 +11,7 @@ Origins = frozenset[str]
 """Where a pointer may come from: `object x`, `function f`, or `variable v`, whose contents it may be."""
 NOWHERE: Origins = frozenset()
 ZERO, ONE = Constant(0), Constant(1)
+TRUE = Constant(True)
 
 
 class Object(msgspec.Struct, eq=False):
@@ -28,9 +29,13 @@ class Object(msgspec.Struct, eq=False):
     """Whether malloc makes it."""
     alive: Variable | None = None
     """For allocated objects that can be freed: whether each exists."""
+    unset: bool = False
+    """Whether its scalars have no value at first: to read one before it is set is a violation."""
     initial: dict[tuple[str, ...], list[int]] = msgspec.field(default_factory=dict)
     """The initial values of each part that are not 0."""
     variables: dict[tuple[str, ...], Variable] = msgspec.field(default_factory=dict)
+    flags: dict[tuple[str, ...], Variable] = msgspec.field(default_factory=dict)
+    """For scalars that have no value at first: whether each is set."""
 
 
 class Located(msgspec.Struct, frozen=True, eq=False):
@@ -83,6 +88,13 @@ class Val(msgspec.Struct, frozen=True, eq=False):
     """The function, if the value is a known one."""
     parts: tuple[Val, ...] | None = None
     """The scalars of a struct."""
+    known: Expr = TRUE
+    """Whether it is set: a copy of a struct may have parts that are not."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is set, with all its parts."""
+        return self.known == TRUE and all(part.certain for part in self.parts or ())
 
     @property
     def constant(self) -> int | None:
