@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,13 +92,13 @@ def test_slices_agree_with_the_whole_program(random: Random) -> None:
 
 def test_a_search_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    worker = portfolio_module._worker
+    begin = subprocess.Popen
 
-    def counted() -> Any:
-        started.append(worker())
+    def counted(*arguments: Any, **options: Any) -> Any:
+        started.append(begin(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr(portfolio_module, "_worker", counted)
+    monkeypatch.setattr(subprocess, "Popen", counted)
     check(parse_program("int x; process p { int t; t = x; } always any: x < 5;"), timeout=30)
     assert len(started) == 3
     assert all(process.poll() is not None for process in started)

@@ -10,7 +10,7 @@ from plait.bmc import parse_program
 from plait.bmc.analysis.ranges import ranges
 from plait.bmc.analysis.relevance import relevance
 from plait.bmc.analysis.unused_assignments import Liveness, without_unused_assignments
-from plait.bmc.program.definition import Action, Branch, Program, Set, Variable, accesses
+from plait.bmc.program.definition import Action, Branch, Goto, Program, Set, Variable, accesses
 from tests.bmc import encodings
 from tests.bmc.programs import Random
 
@@ -61,6 +61,8 @@ def _kill_in_branches(self: Liveness, actions: tuple[Action, ...], live: set[Var
         if isinstance(action, Set) and self._unused(action, live):
             continue
         found.append(action)
+        if isinstance(action, Goto):
+            live = self.live[action.location]
         if isinstance(action, Set | Branch):
             live = live - accesses((action,))[1]
         live = live | accesses((action,))[0]
@@ -69,8 +71,8 @@ def _kill_in_branches(self: Liveness, actions: tuple[Action, ...], live: set[Var
 
 MUTANTS: dict[str, Any] = {
     "what is read later is dead": (USED, "y", "_unused", _drop_all),
-    "the end of a loop is the end": (LOOP, "y", "_after", lambda self, targets: set().union(
-        *(self.live[t] for t in targets if t > 0)
+    "the end of a loop is the end": (LOOP, "y", "_at", lambda self, location: (
+        self.live[location] if location > 0 else set()
     )),
     "what may fail is dead": (FAILS, "bounds", "_unused", _drop_failing),
     "what is perhaps assigned again is dead": (PERHAPS, "y", "_through", _kill_in_branches),

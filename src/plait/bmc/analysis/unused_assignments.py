@@ -12,7 +12,17 @@ from msgspec import structs
 
 from plait.bmc.analysis.failures import failures
 from plait.bmc.analysis.ranges import Ranges
-from plait.bmc.program.definition import Action, ProcessCode, Program, Set, Variable, accesses
+from plait.bmc.program.definition import (
+    Action,
+    Branch,
+    Goto,
+    ProcessCode,
+    Program,
+    Set,
+    Variable,
+    accesses,
+    variables_of,
+)
 
 
 def without_unused_assignments(program: Program, ranges: Ranges, relevant: set[Variable]) -> Program:
@@ -36,32 +46,40 @@ class Liveness:
         while changed:
             changed = False
             for step in reversed(code.instructions):
-                before, _ = self._through(step.body, self._after(step.targets))
+                before, _ = self._through(step.body, set())
                 if before != self.live[step.location]:
                     self.live[step.location] = before
                     changed = True
 
     def cleaned(self) -> ProcessCode:
         """The process without unused assignments."""
-        steps = tuple(
-            structs.replace(step, body=self._through(step.body, self._after(step.targets))[1])
-            for step in self.code.instructions
-        )
+        steps = tuple(structs.replace(step, body=self._through(step.body, set())[1]) for step in self.code.instructions)
         return structs.replace(self.code, instructions=steps)
 
-    def _after(self, targets: Iterable[int]) -> set[Variable]:
-        return set().union(*(self.live[t] for t in targets))
+    def _at(self, location: int) -> set[Variable]:
+        return self.live[location]
 
     def _through(self, actions: tuple[Action, ...], live: set[Variable]) -> tuple[set[Variable], tuple[Action, ...]]:
         """The live variables before the actions, given those after them; and the actions without unused ones."""
         found: list[Action] = []
         for action in reversed(actions):
-            if isinstance(action, Set) and self._unused(action, live):
-                continue
+            match action:
+                case Set(variable, index):
+                    if self._unused(action, live):
+                        continue
+                    if index is None:
+                        live = live - {variable}
+                    live = live | accesses((action,))[0]
+                case Branch(condition, then, otherwise):
+                    one, then = self._through(then, live)
+                    two, otherwise = self._through(otherwise, live)
+                    live = one | two | variables_of(condition)
+                    action = Branch(condition, then, otherwise)
+                case Goto(location):
+                    live = self._at(location)
+                case _:
+                    live = live | accesses((action,))[0]
             found.append(action)
-            if isinstance(action, Set) and action.index is None:
-                live = live - {action.variable}
-            live = live | accesses((action,))[0]
         return live, tuple(reversed(found))
 
     def _unused(self, action: Set, live: set[Variable]) -> bool:

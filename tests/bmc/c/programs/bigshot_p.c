@@ -1,5 +1,6 @@
 // One thread allocates a buffer, the other one fills it.
 // verdict: false
+// violated: memory
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // Each thread writes one cell of an array; the sum is read before all have been joined.
 // verdict: false
+// violated: memory
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -74,6 +74,12 @@ def plain(e: Expression) -> Expression:
     return e
 
 
+def direct(e: Expression) -> Expression:
+    """`*&x` is x."""
+    inner = plain(e.operand) if isinstance(e, Unary) and e.operator == "*" else e
+    return inner.operand if isinstance(inner, Unary) and inner.operator == "&" and inner is not e else e
+
+
 def _results(node: Node) -> list[Expression]:
     match node:
         case Call(FunctionName(name), arguments) if name in RESULTS and len(arguments) > RESULTS[name]:
@@ -215,10 +221,13 @@ class _Assignments:
                     declaration.unset = True
                 return state
             case Assign("", target, value):
+                target = direct(target)
                 if not isinstance(target, Name):
                     return self.expression(value, self.expression(target, state))
                 state = self.expression(value, state)
                 return None if state is None else state | {target.declaration}
+            case Unary("*") if direct(e) is not e:
+                return self.expression(direct(e), state)
             case Unary("&", Name(declaration)):
                 if id(e) not in self.results:
                     return self.expression(e.operand, state)  # Whoever gets the address may read it.

@@ -36,6 +36,7 @@ from plait.bmc.program.definition import (
     MEMORY,
     Action,
     Constant,
+    Domain,
     Ensure,
     Expr,
     Read,
@@ -261,7 +262,7 @@ class Memory:
             if flag is None or variable.process is not None:
                 known: Expr = flag if flag is not None and copies else TRUE
                 if flag is not None and not copies:
-                    self.code.ensure(flag, MEMORY, _unset(source))
+                    self._doubt(flag, source)
                 value = self.code.load(variable, index, synchronizes=synchronizes)
                 return Val(converted(value, _own(variable), t), t, self._contents(variable), known=known)
         number = integer(t)
@@ -317,16 +318,17 @@ class Memory:
         known: Expr = TRUE,
         copies: bool = False,
     ) -> None:
-        """An access to an object as one operation; it fails if the object has been freed, or has no value yet.
+        """An access to an object as one operation; it fails if the object has been freed.
 
         `known`: whether the value that is written is set. With `copies`, one that is not can be read.
         """
-        flag = self.flag(at)
+        flag, certain = self.flag(at), None
         if flag is not None:
             reads, writes = accesses(tuple(actions))
             variable = self.variable(at)
-            if variable in reads and not copies:
-                actions = [Ensure(flag, MEMORY, _unset(at)), *actions]
+            if variable in reads and not copies and variable.process is None:
+                certain = self.code.temporary("bool")
+                actions = [Set(certain, None, flag), *actions]
             if variable in writes:
                 actions = [*actions, Set(flag.variable, flag.index, known)]
         if at.object.alive is not None:
@@ -338,6 +340,21 @@ class Memory:
             self.code.set(action.variable, action.value, action.index, synchronizes=synchronizes)
             return
         self.code.step(actions, waits=waits, synchronizes=synchronizes)
+        if certain is not None:
+            self._doubt(Read(certain), at)
+
+    def _doubt(self, known: Expr, at: Located) -> None:
+        """If a scalar was read that is not set: the run may go on with its cell as it is, but that is a violation."""
+        code = self.code
+        doubt, wrong, done = code.label(), code.label(), code.label("read")
+        self.branch(known, done, doubt)
+        self.mark(doubt)
+        self.branch(code.choose(Domain("bool")), done, wrong)
+        self.mark(wrong)
+        name = ".".join((at.object.name, *at.path))
+        code.ensure(Constant(False), MEMORY, f"{name} is read, but it was never set")
+        code.reachable = False
+        self.mark(done)
 
     def scalars(self, of: Reference) -> Iterator[Reference]:
         """The scalars of a struct or an array, in order."""
@@ -430,10 +447,6 @@ class Memory:
         else:
             self.counted(value)
         return Val(address, value.type, value.origins, target)
-
-
-def _unset(at: Located) -> str:
-    return f"{'.'.join((at.object.name, *at.path))} is read, but it was never set"
 
 
 def _own(variable: Variable) -> Integer:
