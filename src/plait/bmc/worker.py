@@ -23,6 +23,9 @@ from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Constant, Expr, Program, Property, ended_in, variables_of
 from plait.kernel.errors import PlaitError
 
+_NICE = 10
+"""Solvers take the cores that the enumeration leaves free: if it ends, it is the faster one."""
+
 
 class Request(NamedTuple):
     """What to decide."""
@@ -46,7 +49,7 @@ class SolverProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            start_new_session=True,
+            process_group=0,  # Ctrl-C is for the process that asked. In a session of its own, nice would have no effect.
         )
         self.listener = threading.Thread(target=self._listen, args=(data, take), daemon=True)
         self.listener.start()
@@ -77,6 +80,8 @@ class SolverProcess:
 def main() -> None:
     """Decide the properties of a request, and write the answers as they come."""
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     answers = os.fdopen(os.dup(1), "wb")
     sys.stdout = sys.stderr  # nothing else may write to the answers
 
