@@ -130,7 +130,9 @@ class Sequential:
         lines += ["static void g(int *q, struct outer *o) { *q += 3; o->in.b = o->in.b + *q; z = *o; o->a -= z.in.b; }"]
         del self.names[-2:]
         lines += ["int main(void) {", "  int i, n; unsigned char l = 3; long k = -5;"]
-        self.names += ["l", "k"]
+        lines += ["  int u[3]; struct outer o, y; long *h = malloc(2 * sizeof(long)); h[1] = -7; y.a = 2; o = y;"]
+        lines += ["  for (i = 0; i < 3; i++) u[i] = i; o.in.b = 1; *h = 8;"]
+        self.names += ["l", "k", "u[0]", "u[2]", "o.a", "o.in.b", "y.a", "h[1]", "*h"]
         lines += [f"  {self.statement(3)}" for _ in range(r.randint(4, 9))]
         lines.append(f"  {kept(self.watched)}")
         for name in self.watched:
