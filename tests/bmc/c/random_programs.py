@@ -181,8 +181,8 @@ class Sequential:
                 return f"{target} {operator}= {value};"
             case 3:
                 # C leaves open whether `*p = f(…)` reads p before the call, so f does not assign p.
-                move = f"p = &a[({self.expression(1)}) & 1];" if "x" not in self.names else f"{target}--;"
-                return r.choice([f"{target}++;", f"--{target};", move])
+                move = f"p = &a[({self.expression(1)}) & 1];" if "x" not in self.names else f"({target})--;"
+                return r.choice([f"({target})++;", f"--{target};", move])
             case 4 | 5:
                 otherwise = f" else {{ {self.statement(inner)} }}" if r.random() < 0.6 else ""
                 return f"if ({self.expression(2)}) {{ {self.statement(inner)} {self.statement(inner)} }}{otherwise}"

@@ -27,18 +27,25 @@ export function Modal({
     dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => before?.focus?.();
   }, []);
+  // The browser tells of a closed dialog a little later: a key that is pressed meanwhile would be lost.
+  const close = (): void => viewer.set({ dialog: null });
   return (
     <dialog
       class="modal"
       ref={dialog}
       aria-label={title}
-      onClose={() => viewer.set({ dialog: null })}
-      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.preventDefault();
+        close();
+      }}
     >
       <div class="inside">
         <header>
           <h2>{title}</h2>
-          <button type="button" class="close" aria-label="close" onClick={() => dialog.current?.close()}>
+          <button type="button" class="close" aria-label="close" onClick={close}>
             ✕
           </button>
         </header>
