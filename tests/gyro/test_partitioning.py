@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from plait.gyro.analysis import read
 from plait.gyro.conflicts import Clause, conflicts
-from plait.gyro.partitioning import partition
+from plait.gyro.search import partition
 from plait.gyro.solver import Solver
 from plait.gyro.sql.terms import Generated, Parameter
 from plait.gyro.transactions import Transaction

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from plait.gyro.advice import advise
 from plait.gyro.conflicts import Clause, conflicts
-from plait.gyro.partitioning import Partitioning, Problem, partition
+from plait.gyro.partitioning import Partitioning, Problem
+from plait.gyro.search import BUDGET, partition
 from plait.gyro.solver import Solver
 from plait.gyro.source.listing import read_sql, read_yaml
 from plait.gyro.source.modules import locate, read_python
@@ -24,9 +25,6 @@ from plait.kernel.extras import needs
 
 with needs("gyro"):
     import yaml
-
-BUDGET = 200_000
-"""The exhaustive search stops after this number of partial arrays."""
 
 
 def analyze(

@@ -17,6 +17,9 @@ from plait.gyro.sql.entries import Entry
 from plait.gyro.sql.terms import terms
 from plait.gyro.transactions import Key, Transaction
 
+Equal = frozenset[tuple[Key, Key]]
+"""Pairs of a key of the writer and a key of the other transaction. They are equal whenever a clause is true."""
+
 
 @dataclasses.dataclass
 class Clause:
@@ -29,8 +32,7 @@ class Clause:
     access: Entry
     written: bool
     """Whether the access is a write too. Then there is another clause for the opposite direction."""
-    equal: frozenset[tuple[Key, Key]]
-    """Pairs of a key of the writer and a key of the other. They are equal whenever the clause is true."""
+    equal: Equal
 
     @property
     def attributes(self) -> frozenset[str]:

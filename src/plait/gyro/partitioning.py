@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from plait.gyro.conflicts import Clause
+from plait.gyro.conflicts import Clause, Equal
 from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Key, Transaction
 
@@ -31,6 +30,8 @@ Class = Literal["local", "global", "local/global"]
 Choice = tuple[str, ...]
 """Names of parameters: the first key, and an optional second key. Empty: any server."""
 Cost = tuple[float, float, int]
+UNIT = 1_000_000_000
+"""Weights count as multiples of 1 / UNIT."""
 _ORDER: tuple[Class, ...] = ("local", "local/global", "global")
 
 
@@ -60,11 +61,13 @@ class Problem:
         self.clauses = clauses
         self.share = 1 - 1 / servers
         self.weights = [t.weight for t in transactions]
-        self._between: dict[tuple[int, int], list[Clause]] = {}
+        self._between: dict[tuple[int, int], dict[Equal, Clause]] = {}
+        """For each pair of a writer and another transaction: clauses that force different keys to be equal."""
         for clause in clauses:
-            self._between.setdefault((clause.writer, clause.other), []).append(clause)
+            self._between.setdefault((clause.writer, clause.other), {}).setdefault(clause.equal, clause)
         self.options = [self._options(i) for i in range(len(transactions))]
-        self._generated = [frozenset(t.generated) for t in transactions]
+        self._generated: list[frozenset[Key]] = [frozenset(t.generated) for t in transactions]
+        self._known: dict[tuple[int, Choice], frozenset[Key]] = {}
         self._verdicts: dict[tuple[int, int, Choice, Choice], Class] = {}
 
     def _options(self, number: int) -> list[Choice]:
@@ -101,8 +104,13 @@ class Problem:
         remaining: set[tuple[int, int]] = set()
         for writer, other in self.pairs:
             both = [(c, c) for c in self.options[writer]] if writer == other else None
-            choices = both or itertools.product(self.options[writer], self.options[other])
-            best = min((self.pair(writer, other, *c) for c in choices), key=_ORDER.index)
+            theirs = dict.fromkeys(c[:1] for c in self.options[other])
+            choices = both or itertools.product(self.options[writer], theirs)
+            best: Class = "global"
+            for choice in choices:
+                best = min(best, self.pair(writer, other, *choice), key=_ORDER.index)
+                if best == "local":
+                    break
             classes[writer] = worse(classes[writer], best)
             if best != "local":
                 remaining.add((min(writer, other), max(writer, other)))
@@ -117,11 +125,15 @@ class Problem:
 
     def pair(self, writer: int, other: int, mine: Choice, theirs: Choice) -> Class:
         """The class of the writer with respect to all clauses between two transactions."""
-        found = self._verdicts.get((writer, other, mine, theirs))
+        key = writer, other, mine, theirs
+        found = self._verdicts.get(key)
         if found is None:
-            classes = {self.clause_class(c, mine, theirs) for c in self._between.get((writer, other), ())}
-            found = "global" if "global" in classes else "local/global" if "local/global" in classes else "local"
-            self._verdicts[writer, other, mine, theirs] = found
+            found = "local"
+            for clause in self._between.get((writer, other), {}).values():
+                found = worse(found, self.clause_class(clause, mine, theirs))
+                if found == "global":
+                    break
+            self._verdicts[key] = found
         return found
 
     def clause_class(self, clause: Clause, mine: Choice, theirs: Choice) -> Class:
@@ -130,14 +142,22 @@ class Problem:
         `local`: both operations execute at one server. `local/global`: they do if the two keys of the writer are mapped
         to one server.
         """
-        homes: set[Key] = {*self._generated[clause.writer], *(Parameter(n) for n in mine[:1])}
-        others: set[Key] = {*self._generated[clause.other], *(Parameter(n) for n in theirs[:1])}
+        if not clause.equal:
+            return "global"
+        homes, others = self._homes(clause.writer, mine[:1]), self._homes(clause.other, theirs[:1])
         if any(left in homes and right in others for left, right in clause.equal):
             return "local"
         second = {Parameter(n) for n in mine[1:]}
         if any(left in second and right in others for left, right in clause.equal):
             return "local/global"
         return "global"
+
+    def _homes(self, number: int, first: Choice) -> frozenset[Key]:
+        """The keys whose server executes an operation."""
+        found = self._known.get((number, first))
+        if found is None:
+            found = self._known[number, first] = self._generated[number] | {Parameter(n) for n in first}
+        return found
 
     def classes(self, choices: Sequence[Choice]) -> list[Class]:
         """The class of each transaction with these keys."""
@@ -158,7 +178,11 @@ class Problem:
 
     def charge(self, pairs: set[tuple[int, int]]) -> float:
         """The cost of Saissi 2019 of the remaining conflicts."""
-        return round(sum(self.weights[i] + self.weights[j] for i, j in pairs), 9)
+        return sum(map(self.units, pairs)) / UNIT
+
+    def units(self, pair: tuple[int, int]) -> int:
+        """The cost of one remaining conflict as a whole number: a search adds and subtracts it many times."""
+        return round((self.weights[pair[0]] + self.weights[pair[1]]) * UNIT)
 
     @property
     def pairs(self) -> Iterable[tuple[int, int]]:
@@ -190,70 +214,3 @@ class Problem:
 def worse(one: Class, other: Class) -> Class:
     """The class that needs the token more often."""
     return max(one, other, key=_ORDER.index)
-
-
-def partition(
-    transactions: Sequence[Transaction], clauses: Sequence[Clause], *, servers: int = 3, budget: int = 200_000
-) -> Partitioning:
-    """Find the array of least cost by branch and bound; if the budget is used up, return the best array found."""
-    problem = Problem(transactions, clauses, servers)
-    start = _descend(problem, [options[0] for options in problem.options])
-    best, tried, complete = _branch_and_bound(problem, start, budget)
-    if not complete:
-        generator = random.Random(0)
-        for _ in range(20):
-            other = _descend(problem, [generator.choice(options) for options in problem.options])
-            best = min(best, other, key=problem.cost)
-    return problem.partitioning(best, exhaustive=complete, tried=tried)
-
-
-def _descend(problem: Problem, choices: list[Choice]) -> list[Choice]:
-    """Local search: change one choice at a time while this reduces the cost."""
-    cost = problem.cost(choices)
-    improved = True
-    while improved:
-        improved = False
-        for i, options in enumerate(problem.options):
-            for option in options:
-                candidate = [*choices[:i], option, *choices[i + 1 :]]
-                if (price := problem.cost(candidate)) < cost:
-                    choices, cost, improved = candidate, price, True
-    return choices
-
-
-def _branch_and_bound(problem: Problem, start: list[Choice], budget: int) -> tuple[list[Choice], int, bool]:
-    """Choose keys for one transaction after the other; prune where the lower bound is not below the best cost."""
-    best, least = start, problem.cost(start)
-    count = len(problem.options)
-    between = {i: [(w, o) for w, o in problem.pairs if i in (w, o)] for i in range(count)}
-    order = sorted(range(count), key=lambda i: (len(problem.options[i]) > 1, -len(between[i])))
-    tried = 0
-
-    def extend(depth: int, choices: dict[int, Choice], classes: list[Class], remaining: set[tuple[int, int]]) -> bool:
-        nonlocal best, least, tried
-        if depth == count:
-            best = [choices[i] for i in range(count)]
-            least = problem.cost(best)
-            return True
-        i = order[depth]
-        for option in problem.options[i]:
-            tried += 1
-            if tried > budget:
-                return False
-            choices[i] = option
-            certain, kept = list(classes), set(remaining)
-            for writer, other in between[i]:
-                if writer in choices and other in choices:
-                    verdict = problem.pair(writer, other, choices[writer], choices[other])
-                    certain[writer] = worse(certain[writer], verdict)
-                    if verdict != "local":
-                        kept.add((min(writer, other), max(writer, other)))
-            cheaper = (problem.price(certain), problem.charge(kept)) < least[:2]
-            complete = not cheaper or extend(depth + 1, choices, certain, kept)
-            del choices[i]
-            if not complete:
-                return False
-        return True
-
-    complete = extend(0, {}, *problem.least())
-    return best, tried, complete

@@ -27,6 +27,7 @@ from plait.gyro.sql.terms import (
     Parameter,
     Same,
     Term,
+    normal_form,
 )
 from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
@@ -50,11 +51,25 @@ class Solver:
         self._solver.set("ctrl_c", False)  # Ctrl-C is for Python: Z3 would take it and answer "unknown", a conflict
         self._strings: dict[str, z3.ArithRef] = {}
         self._fresh = itertools.count()
+        self._shapes: dict[Entry, tuple[Entry, dict[Term, Term]]] = {}
+        self._conflicts: dict[tuple[Entry, Entry], bool] = {}
+        self._equalities: dict[tuple[Entry, Term, Entry, Term], bool] = {}
+        """The answers so far. Many entries of an application differ in their names only."""
         self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, Kind | None]]] = {}
 
     def conflict(self, one: Entry, other: Entry) -> bool:
         """Whether two operations can access the same row through these entries."""
-        return self._satisfiable(*self._both(one, other))
+        question = self._shape(one)[0], self._shape(other)[0]
+        if question not in self._conflicts:
+            self._conflicts[question] = self._satisfiable(*self._both(*question))
+        return self._conflicts[question]
+
+    def _shape(self, entry: Entry) -> tuple[Entry, dict[Term, Term]]:
+        """An entry with a condition in normal form, and what became of its terms."""
+        if entry not in self._shapes:
+            condition, renamed = normal_form(entry.condition, entry.instance)
+            self._shapes[entry] = Entry(entry.table, frozenset(), condition, "row", ""), renamed
+        return self._shapes[entry]
 
     def implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
         """Whether two operations that conflict in these entries always have equal values of these keys.
@@ -65,6 +80,13 @@ class Solver:
         >>> Solver().implies_equal(entry, Parameter("c"), entry, Parameter("c"))
         True
         """
+        (mine, renamed), (theirs, renamed_too) = self._shape(one), self._shape(other)
+        question = mine, renamed.get(left, left), theirs, renamed_too.get(right, right)
+        if question not in self._equalities:
+            self._equalities[question] = self._implies_equal(*question)  # type: ignore[arg-type]
+        return self._equalities[question]
+
+    def _implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
         kinds = [self._formula(one, 0)[1].get(left), self._formula(other, 1)[1].get(right)]
         if kinds[0] is None or kinds[0] != kinds[1]:
             return False

@@ -208,6 +208,33 @@ def terms(condition: Condition) -> Iterator[Term]:
             yield atom.term
 
 
+def normal_form(condition: Condition, instance: str) -> tuple[Condition, dict[Term, Term]]:
+    """A condition on a row with numbers as names, and what became of each term.
+
+    Conditions that differ in the names of parameters and of other rows only have the same normal form.
+
+    >>> row = Column("carts#7", "id", "number")
+    >>> str(normal_form(Compare("=", row, Parameter("cart")), "carts#7")[0])
+    'row.id = :0'
+    """
+    renamed: dict[Term, Term] = {}
+    instances = {instance: "row"}
+    for number, term in enumerate(dict.fromkeys(terms(condition))):
+        match term:
+            case Column():
+                other = instances.setdefault(term.instance, str(len(instances)))
+                renamed[term] = dataclasses.replace(term, instance=other)
+            case Parameter():
+                renamed[term] = Parameter(str(number))
+            case Generated():
+                renamed[term] = Generated(term.source, number)
+            case Unknown():
+                renamed[term] = Unknown("", number)
+            case Constant():
+                pass
+    return substitute(condition, renamed), renamed
+
+
 def substitute(condition: Condition, terms: dict[Term, Term]) -> Condition:
     """Replace terms in a condition."""
     if isinstance(condition, And | Or):
