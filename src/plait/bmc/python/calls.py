@@ -184,7 +184,7 @@ class Calls(Objects):
         if any(v.type.category == "never" for v in (*found, *named.values())):
             return NO_VALUE
         if self.depth.count(function.node) > self.of.options.unwind:
-            text = f"{function.name} calls itself more than {self.of.options.unwind} times"
+            text = f"{function.name} calls itself more than {self.of.options.unwind} times (the limit is the option unwind)"
             self.code.ensure(Constant(False), LIMITS, text)
             self.code.jump(self.code.exit)
             return NO_VALUE

@@ -267,7 +267,8 @@ class ThreadCode:
             return site, self.of.reference(site), Constant(0)
         counter = self.of.variables(("count", site), Type("int"), f"{name} objects", self.code, NO_VALUE)[0]
         counter_type = self.code.temporary()
-        text = f"the loop makes more than {capacity} objects of {cls.__name__} here"
+        option = "objects" if most is None else "threads"
+        text = f"the loop makes more than {capacity} objects of {cls.__name__} here (the limit is the option {option})"
         self.code.ensure(operation("<", Read(counter), Constant(capacity)), LIMITS, text)
         self.code.set(counter_type, Read(counter))
         self.code.set(counter, operation("+", Read(counter), Constant(1)))

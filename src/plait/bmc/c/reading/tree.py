@@ -26,6 +26,8 @@ class Declaration(msgspec.Struct, eq=False):
     """Whether its address is taken."""
     unset: bool = False
     """Whether it may be read before it is assigned."""
+    skipped: bool = False
+    """Whether it may be used although a jump led over its declaration."""
     length: Expression | None = None
     """The length of an array, if it is not a constant of the language."""
 

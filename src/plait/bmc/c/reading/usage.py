@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 from plait.bmc.c.reading.tree import (
     Assign,
@@ -45,7 +46,7 @@ ENDING = frozenset(("abort", "exit", "_exit", "_Exit", "pthread_exit", "__assert
 def analyse(function: Definition) -> None:
     """Set the flags of the variables that a function uses."""
     labels: set[str] = set()
-    results = {id(argument) for node in nodes(function.body) for argument in _results(node)}
+    results = {id(argument): reads for node in nodes(function.body) for argument, reads in _results(node)}
     for node in nodes(function.body):
         note(node, results)
         if isinstance(node, Target):
@@ -53,7 +54,7 @@ def analyse(function: Definition) -> None:
         elif isinstance(node, Jump) and node.name in labels:
             function.jumps = True
     walk = _Assignments(results)
-    walk.statement(function.body, frozenset(function.parameters))
+    walk.statement(function.body, frozenset((*function.parameters, *map(Declared, function.parameters))))
 
 
 RESULTS = {
@@ -65,6 +66,8 @@ RESULTS = {
     "__plait_compare_exchange": 1,
 }
 """Functions that write to a variable by its address and forget the address: the position of that argument."""
+_READ = frozenset(("__plait_compare_exchange",))
+"""Those that also read it."""
 
 
 def plain(e: Expression) -> Expression:
@@ -80,10 +83,11 @@ def direct(e: Expression) -> Expression:
     return inner.operand if isinstance(inner, Unary) and inner.operator == "&" and inner is not e else e
 
 
-def _results(node: Node) -> list[Expression]:
+def _results(node: Node) -> list[tuple[Expression, bool]]:
+    """The arguments to which a function writes, and whether it reads them too."""
     match node:
         case Call(FunctionName(name), arguments) if name in RESULTS and len(arguments) > RESULTS[name]:
-            return [plain(arguments[RESULTS[name]])]
+            return [(plain(arguments[RESULTS[name]]), name in _READ)]
         case _:
             return []
 
@@ -124,8 +128,14 @@ def root(e: Expression) -> Declaration | None:
             return None
 
 
-State = frozenset[Declaration] | None
-"""The variables that are certainly assigned. None: no run comes here."""
+class Declared(NamedTuple):
+    """In a state: the declaration of a variable has been executed."""
+
+    declaration: Declaration
+
+
+State = frozenset[Declaration | Declared] | None
+"""The variables that are certainly assigned, and those that are declared. None: no run comes here."""
 
 
 def _meet(a: State, b: State) -> State:
@@ -135,7 +145,7 @@ def _meet(a: State, b: State) -> State:
 class _Assignments:
     """Finds variables that may be read before they are assigned: definite assignment, as in Java."""
 
-    def __init__(self, results: Container[int]) -> None:
+    def __init__(self, results: Mapping[int, bool]) -> None:
         self.results = results
         self.breaks: list[State] = []
         self.continues: list[State] = []
@@ -152,10 +162,11 @@ class _Assignments:
                 return state
             case Declare(declarations):
                 for d in declarations:
+                    if state is not None:
+                        state = (state - {d}) | {Declared(d)}
                     if d.initial is not None:
                         state = self.expression(d.initial, state)
-                    if state is not None:
-                        state = state - {d} if d.initial is None else state | {d}
+                        state = None if state is None else state | {d}
                 return state
             case If(condition, then, otherwise):
                 state = self.expression(condition, state)
@@ -216,9 +227,11 @@ class _Assignments:
         """The state after an expression."""
         match e:
             case Name(declaration):
-                scalar = isinstance(declaration.type, Integer | Pointer)
-                if state is not None and declaration not in state and scalar and not declaration.static:
-                    declaration.unset = True
+                if state is not None and declaration not in state and not declaration.static:
+                    # The elements of an array without an initial value are checked one by one.
+                    scalar = isinstance(declaration.type, Integer | Pointer)
+                    declaration.unset |= scalar or declaration.initial is not None
+                    declaration.skipped |= Declared(declaration) not in state
                 return state
             case Assign("", target, value):
                 target = direct(target)
@@ -229,9 +242,10 @@ class _Assignments:
             case Unary("*") if direct(e) is not e:
                 return self.expression(direct(e), state)
             case Unary("&", Name(declaration)):
-                if id(e) not in self.results:
-                    return self.expression(e.operand, state)  # Whoever gets the address may read it.
-                return None if state is None else state | {declaration}
+                if self.results.get(id(e), True):
+                    self.expression(e.operand, state)  # Whoever gets the address may read it.
+                written = id(e) in self.results
+                return None if state is None else state | {declaration} if written else state
             case Binary("&&" | "||", left, right):
                 state = self.expression(left, state)
                 self.expression(right, state)

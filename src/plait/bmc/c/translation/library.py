@@ -182,7 +182,7 @@ def _allocated(of: Translator, e: Call, wanted: int | None, *, unset: bool = Fal
     from plait.bmc.c.reading.types import cells
 
     number = code.local(f"{found.name} count", temporary=True)
-    text = f"malloc is called more than {copies} times here"
+    text = f"malloc is called more than {copies} times in line {e.place.line} (the limit is the option objects)"
     code.ensure(operation("<", Read(number), Constant(copies)), LIMITS, text)
     stride = cells(t) + 1
     address = operation("+", Constant(found.base or 0), operation("*", Read(number), Constant(stride)))
@@ -234,8 +234,9 @@ def _memset(of: Translator, e: Call) -> Val:
         target = target.array
     if byte != 0 or count != size(target.type) or isinstance(target.type, Synchronization):
         raise of.refusal("memset, except for a whole object and 0,", e.place)
-    for part in of.scalars(target):
-        of.store(part, Val(ZERO, part.type))
+    for part in of.parts(target):
+        if not isinstance(part.type, Synchronization):
+            of.store(part, Val(ZERO, part.type))
     return pointer
 
 

@@ -7,6 +7,7 @@ the values that may flow to each variable (Andersen 1994, without the order of s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -150,16 +151,17 @@ class Memory:
 
     def flag(self, at: Located) -> Read | None:
         """Whether a scalar is set. None: it always is."""
-        if not at.object.unset or not isinstance(at.type, Integer | Pointer):
+        of = at.object
+        if not (of.unset or of.doubtful) or not isinstance(at.type, Integer | Pointer):
             return None
         variable = self.variable(at)
-        found = at.object.flags.get(at.path)
+        found = of.flags.get(at.path)
         if found is None:
-            found = at.object.flags[at.path] = self.model.program.shared(
+            found = of.flags[at.path] = self.model.program.shared(
                 f"{variable.name} set",
                 "bool",
                 size=variable.size,
-                initial=False,
+                initial=not of.unset,
                 temporary=True,
                 process=variable.process,
             )
@@ -167,7 +169,7 @@ class Memory:
 
     def forget(self, of: Located) -> None:
         """The scalars of an object lose their values: it is declared again."""
-        found = [self.flag(part) for part in self._parts(of) if isinstance(part, Located)]
+        found = [self.flag(part) for part in self.parts(of) if isinstance(part, Located)]
         actions = [Set(flag.variable, flag.index, Constant(False)) for flag in found if flag is not None]
         if actions:
             self.code.step(actions, synchronizes=False)
@@ -293,7 +295,8 @@ class Memory:
             variable, index = self.cell(at)
             self.flow(variable, value)
             own = converted(value.expr, at.type, _own(variable))
-            if not at.object.unset:
+            if value.known != TRUE and self.flag(at) is None:
+                self.model.doubtful.add(at.object.key)
                 text = f"a part of a struct that was never set is copied to {at.object.name}: this cannot be checked"
                 self.code.ensure(value.known, LIMITS, text)
             self.step(at, [Set(variable, index, own)], synchronizes, known=value.known)
@@ -351,27 +354,29 @@ class Memory:
         self.mark(doubt)
         self.branch(code.choose(Domain("bool")), done, wrong)
         self.mark(wrong)
-        name = ".".join((at.object.name, *at.path))
+        name = re.sub(r"#(\d+)", r" (\1)", ".".join((at.object.name, *at.path)))
+        if self.variable(at).size is not None:
+            name = f"{name}[{at.index.value}]" if isinstance(at.index, Constant) else f"an element of {name}"
         code.ensure(Constant(False), MEMORY, f"{name} is read, but it was never set")
         code.reachable = False
         self.mark(done)
 
     def scalars(self, of: Reference) -> Iterator[Reference]:
         """The scalars of a struct or an array, in order."""
-        for part in self._parts(of):
+        for part in self.parts(of):
             if isinstance(part.type, Synchronization):
                 raise self.refusal(f"the copy of a {part.type.kind}")
             yield part
 
-    def _parts(self, of: Reference) -> Iterator[Reference]:
+    def parts(self, of: Reference) -> Iterator[Reference]:
         """The scalars and synchronization objects of a struct or an array, in order."""
         match of.type:
             case Struct():
                 for name in of.type.fields:
-                    yield from self._parts(self.member(of, name))
+                    yield from self.parts(self.member(of, name))
             case Array(_, count):
                 for n in range(count):
-                    yield from self._parts(self.element(of, Constant(n)))
+                    yield from self.parts(self.element(of, Constant(n)))
             case _:
                 yield of
 

@@ -63,6 +63,10 @@ class Model:
         self.allocated: list[Object] = []
         self.next = 1
         self.names: dict[str, int] = {}
+        self.doubted: frozenset[str] = frozenset() if before is None else frozenset(before.doubtful)
+        """The objects to which, according to the translation before, parts of structs are copied that are not set."""
+        self.doubtful: set[str] = set(self.doubted)
+        """The same for this translation."""
         self.closures: dict[Origins, list[str]] = {}
         called = called_functions(unit)
         self.frees = bool(called & {"free", "realloc"}) or options.leaks
@@ -84,7 +88,9 @@ class Model:
 
     def local(self, name: str, t: CType, process: int) -> Object:
         """A new object of a process. It has no address."""
-        return Object(name, t, None, process)
+        found = Object(name, t, None, process)
+        found.doubtful = found.key in self.doubted
+        return found
 
     def object(self, name: str, t: CType, *, copies: int = 1, heap: bool = False) -> Object:
         """A new object with an address."""
@@ -94,6 +100,7 @@ class Model:
     def _placed(self, name: str, t: CType, copies: int, heap: bool) -> Object:
         base, self.next = self.next, self.next + copies * (cells(t) + 1)
         found = self.objects[f"object {name}"] = Object(name, t, base, None, copies, heap)
+        found.doubtful = found.key in self.doubted
         if heap and self.frees:
             found.alive = self.program.shared(f"{name} exists", "bool", size=copies, initial=False, temporary=True)
         if heap:
@@ -115,7 +122,7 @@ class Model:
         before, now = (
             {n: (o.copies, o.initial, o.unset) for n, o in objects.items()} for objects in (self.known, self.objects)
         )
-        return self.flows == self.found and before == now
+        return self.flows == self.found and before == now and self.doubtful == self.doubted
 
     def address(self, function: str) -> int:
         """The address of a function."""

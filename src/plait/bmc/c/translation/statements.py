@@ -69,6 +69,10 @@ class Statements(Expressions, abc.ABC):
     def local(self, declared: Declaration) -> Object:
         """A new local variable."""
 
+    @abc.abstractmethod
+    def valueless(self, found: Object, declared: Declaration) -> None:
+        """A local variable that has no value at first."""
+
     def block(self, body: Block) -> Val:
         """Execute a block; the value of its last expression."""
         value = Val(ZERO, VOID)
@@ -88,7 +92,9 @@ class Statements(Expressions, abc.ABC):
             if isinstance(node, Declare):
                 for declared in node.declarations:
                     if not declared.static:
-                        self.local(declared)
+                        found = self.local(declared)
+                        if declared.skipped:
+                            self.valueless(found, declared)
             return
         if isinstance(node, Block):
             for part in node.body:

@@ -57,7 +57,7 @@ def _create(of: Translator, e: Call) -> Val:
         return SUCCESS
     most = of.model.options.threads
     counter = code.local(f"{function} count", temporary=True)
-    text = f"more than {most} threads of {function} are started here"
+    text = f"more than {most} threads of {function} are started here (the limit is the option threads)"
     code.ensure(operation("<", Read(counter), Constant(most)), LIMITS, text)
     value = Val(of.steady(value.expr), value.type, value.origins)
     done = code.label("started")

@@ -9,6 +9,7 @@ from plait.bmc.c.reading.tree import (
     Declaration,
     Definition,
     Evaluated,
+    Expression,
     FunctionName,
     Increment,
     Number,
@@ -32,7 +33,7 @@ from plait.bmc.c.translation.statements import Frame, Statements
 from plait.bmc.c.translation.values import NOWHERE, ZERO, Located, Object, Reference, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.builder import CodeBuilder
-from plait.bmc.program.definition import LIMITS, MEMORY, Constant, Domain, Expr, Read, Variable
+from plait.bmc.program.definition import LIMITS, MEMORY, Constant, Domain, Expr, Read, Set, Variable
 from plait.bmc.program.source import Place
 
 _LARGE = 16
@@ -129,7 +130,7 @@ class Translator(Statements):
         code = self.code
         depth = sum(frame.function is definition for frame in self.frames)
         if depth > self.model.options.unwind:
-            text = f"{definition.name} calls itself more than {self.model.options.unwind} times"
+            text = f"{definition.name} calls itself more than {self.model.options.unwind} times (the limit: option unwind)"
             code.ensure(Constant(False), LIMITS, text)
             return Val(ZERO, definition.result)
         outer, self.names = self.names, {}
@@ -147,6 +148,10 @@ class Translator(Statements):
         self.loops += definition.jumps
         with code.scratch():
             self.statement(definition.body)
+            if code.reachable and isinstance(result, Variable) and definition.name != "main":
+                # It ends without a return: the result, if somebody uses it, can be anything.
+                number = integer(t)
+                code.set(result, code.choose(Domain("int", number.low, number.high), number.bits, number.signed))
         self.loops -= definition.jumps
         self.frames.pop()
         self.mark(frame.exit)
@@ -191,12 +196,15 @@ class Translator(Statements):
             outer = self.wanted
             self.wanted = t.target if isinstance(t, Pointer) and not isinstance(t.target, Void) else None
             first = initials(t, initial)
+            early = self.local(declared) if declared.unset else None
+            if early is not None:
+                self.valueless(early, declared)
             value = self.cast(self.value(first[0][1]) if first else Val(ZERO, INT), t)
             self.wanted = outer
-            if not declared.assigned and not declared.shared and isinstance(value.expr, Constant):
+            if early is None and not declared.assigned and not declared.shared and isinstance(value.expr, Constant):
                 self.names[declared] = value
                 return
-            self.store(self.whole(self.local(declared)), value)
+            self.store(self.whole(early or self.local(declared)), value)
             return
         if isinstance(t, Array) and t.count == 0 and declared.length is not None:
             length = self.value(declared.length).constant
@@ -205,23 +213,39 @@ class Translator(Statements):
             t = Array(t.element, length)
         found = self.local(declared, t)
         if initial is not None:
+            if declared.unset:
+                self.valueless(found, declared)
             self._initialise(found, initials(t, initial))
-        elif declared.unset and isinstance(t, Integer) and not declared.shared:
+        elif declared.unset and isinstance(t, Integer) and not (declared.shared or declared.skipped):
             value = Val(self.code.choose(Domain("int", t.low, t.high), t.bits, t.signed), t)
             self.store(self.whole(found), value)
         elif declared.unset or not scalar:
-            found.unset = True
-            if self.loops:
-                self.forget(self.whole(found))
+            self.valueless(found, declared)
+
+    def valueless(self, found: Object, declared: Declaration) -> None:
+        """A local variable that has no value at first. After a jump over its declaration, it has none either."""
+        if declared.skipped and self.loops:
+            raise self.refusal(f"a jump over the declaration of {declared.name} in a loop", declared.place)
+        found.unset = True
+        if self.loops and self.code.reachable:
+            self.forget(self.whole(found))
 
     def _initialise(self, found: Object, given: list[Initial]) -> None:
         paths = list(scalars(found.type))
         if isinstance(found.type, Synchronization) or (len(paths) > _LARGE and not self.loops):
             self._preset(found, given)
             return
-        values = {path: self.value(e) for path, e in given}
+        values: dict[tuple[str | int, ...], Val] = {}
+        for path, e in given:
+            at = self._part(found, path)
+            if isinstance(at, Located) and isinstance(at.type, Synchronization):
+                kind = _mutex_kind(at.type, e)
+                if kind:
+                    self.code.step([Set(*self.cell(at, "kind"), Constant(kind))])
+            else:
+                values[path] = self.value(e)
         if isinstance(found.type, Struct) and () in values:
-            found.unset = not values[()].certain
+            found.unset |= not values[()].certain
             self.store(self.whole(found), values[()])
             return
         for path, value in values.items():
@@ -258,9 +282,9 @@ class Translator(Statements):
             at = self._part(found, path)
             assert isinstance(at, Located)
             if isinstance(at.type, Synchronization):
-                kinds = [n.value for n in nodes(e) if isinstance(n, Number) and n.value]
-                if at.type.kind == "mutex" and kinds:
-                    _put(found, (*at.path, "kind"), at.index, kinds[0])
+                kind = _mutex_kind(at.type, e)
+                if kind:
+                    _put(found, (*at.path, "kind"), at.index, kind)
                 continue
             value = self.cast(self.value(e), at.type)
             if value.constant is None:
@@ -270,6 +294,12 @@ class Translator(Statements):
                 pointers.append((at, value))
         for at, value in pointers:
             self.flow(self.variable(at), value)
+
+
+def _mutex_kind(t: Synchronization, e: Expression) -> int:
+    """The kind of a mutex that an initialiser gives: 0 is the usual one."""
+    kinds = [n.value for n in nodes(e) if isinstance(n, Number) and n.value]
+    return kinds[0] if t.kind == "mutex" and kinds else 0
 
 
 def _synchronizes(t: CType) -> bool:

@@ -31,11 +31,18 @@ class Object(msgspec.Struct, eq=False):
     """For allocated objects that can be freed: whether each exists."""
     unset: bool = False
     """Whether its scalars have no value at first: to read one before it is set is a violation."""
+    doubtful: bool = False
+    """Whether a struct with fields that are not set may be copied to it."""
     initial: dict[tuple[str, ...], list[int]] = msgspec.field(default_factory=dict)
     """The initial values of each part that are not 0."""
     variables: dict[tuple[str, ...], Variable] = msgspec.field(default_factory=dict)
     flags: dict[tuple[str, ...], Variable] = msgspec.field(default_factory=dict)
-    """For scalars that have no value at first: whether each is set."""
+    """For scalars that may have no value: whether each is set."""
+
+    @property
+    def key(self) -> str:
+        """Its name among all objects."""
+        return self.name if self.process is None else f"{self.process} {self.name}"
 
 
 class Located(msgspec.Struct, frozen=True, eq=False):

@@ -137,7 +137,7 @@ class Containers(ThreadCode):
 
     def room(self, items: Items) -> Ensure:
         """The check that there is room for one more item."""
-        text = f"a {items.site.cls.__name__} has more than {items.extent} items"
+        text = f"a {items.site.cls.__name__} has more than {items.extent} items (the limit is the option objects)"
         return Ensure(operation("<", items.count, Constant(items.extent)), LIMITS, text)
 
     def normal(self, items: Items, index: Expr) -> tuple[Expr, Expr]:
