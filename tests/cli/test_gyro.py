@@ -74,10 +74,9 @@ def test_names_are_escaped(capsys: pytest.CaptureFixture[str], workplace: Path) 
 
 @pytest.mark.slow
 def test_a_search_says_that_it_is_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from plait.gyro import partitioning
+    from plait.gyro import analysis, search
 
-    search = partitioning._branch_and_bound
-    monkeypatch.setattr(partitioning, "_branch_and_bound", lambda problem, start, _: search(problem, start, 0))
+    monkeypatch.setattr(analysis, "partition", lambda *a, **k: search.partition(*a, **{**k, "budget": 100}))
     code, out, _ = run(capsys, str(EXAMPLES / "rubis.py"))
     assert code == 0
     assert "that was found; not all 2,048 were tried" in out

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from plait.bmc.program.definition import Program
 from plait.kernel.errors import PlaitError, UsageError
-from plait.kernel.imports import import_file
+from plait.kernel.imports import import_file, search_first
 
 
 class Reading(NamedTuple):
@@ -125,6 +125,7 @@ def load(
 
 def _from_python(path: Path, name: str, parameters: dict[str, Any], reading: Reading) -> Program:
     read(path)
+    search_first(path.absolute().parent)
     with _loading(path):
         module = import_file(path.stem, path)
     threaded = _threaded(module, name)

@@ -9,8 +9,11 @@ from plait.bmc.execution.interpreter import Interpreter
 from plait.bmc.execution.tracing import trace
 from plait.bmc.finding import Costs, Finding, steps_text
 from plait.bmc.options import Options
-from plait.bmc.program.definition import LIMITS, Program, Property, Value
+from plait.bmc.program.definition import BOUNDS, DIVISION, LIMITS, LOCKS, MEMORY, OVERFLOW, Program, Property, Value
 from plait.kernel.verdict import FormulaStatistics, PropertyResult, Statistics, Status, Verdict
+
+UNDEFINED = {BOUNDS, DIVISION, LOCKS, MEMORY, OVERFLOW}
+"""After a violation of these, a program of C or Python goes on in a way that is not searched."""
 
 
 def verdict_of(
@@ -26,9 +29,10 @@ def verdict_of(
 ) -> Verdict:
     """The verdict on the selected properties; none selected: on all.
 
-    No property holds if a run reaches a limit of the front end, or fails a check that was not selected: beyond it,
-    nothing was searched.
+    No property holds if a run reaches a limit of the front end, or fails a check that was not selected, or after which
+    the program is undefined: beyond it, nothing was searched.
     """
+    undefined = {f.property.name for f in findings if f.run is not None and f.property.name in UNDEFINED}
     limit = next((f for f in findings if f.property.name == LIMITS), None)
     others = [f for f in findings if selected and f.property.name not in selected and f is not limit]
     beyond = _beyond(limit) or _stopped(others)
@@ -45,6 +49,8 @@ def verdict_of(
         status, text = finding.status(), finding.text(length)
         if beyond is not None and status == "holds" and finding.property.kind != "reachable":
             status, text = "inconclusive", f"not violated before that: {beyond}"
+        elif undefined and interpreter.program.undefined and status == "holds" and finding.property.kind != "reachable":
+            status, text = "inconclusive", f"not violated before a violation of {', '.join(sorted(undefined))}"
         results.append(PropertyResult(finding.property.name, finding.property.kind, status, text, shown))
     bad = next((r for r in results if r.status == "violated"), None)
     bounds = [f.bound for f in findings if f.bound and f is not limit] + ([beyond] if beyond else [])

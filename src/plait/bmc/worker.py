@@ -22,6 +22,7 @@ from plait.bmc.options import Limits, Options
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import Constant, Expr, Program, Property, ended_in, variables_of
 from plait.kernel.errors import PlaitError
+from plait.kernel.imports import ADDED
 
 _NICE = 10
 """Solvers take the cores that the enumeration leaves free: if it ends, it is the faster one."""
@@ -48,7 +49,7 @@ class SolverProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p and p not in ADDED)},
             process_group=0,  # Ctrl-C is for the process that asked. In a session of its own, nice would have no effect.
         )
         self.listener = threading.Thread(target=self._listen, args=(data, take), daemon=True)

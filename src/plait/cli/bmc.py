@@ -195,14 +195,16 @@ def bmc(
 
 
 def _places(program: Program, target: str) -> tuple[dict[str, SourceLine], SourceLine | None]:
-    """The lines of the properties in the file of the program, if it is one."""
+    """The lines of the properties that the program states, if it is a file."""
     from plait.report.annotations import SourceLine
 
     file = next((name for name in (target, target.rpartition(":")[0]) if Path(name).is_file()), None)
     if file is None:
         return {}, None
     first = program.source.first_line
-    known = {p.name: SourceLine(file, p.place.line) for p in program.properties if p.place.line >= first}
+    known = {
+        p.name: SourceLine(file, p.place.line) for p in program.properties if p.place.text and p.place.line >= first
+    }
     return known, SourceLine(file, first)
 
 

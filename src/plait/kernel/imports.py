@@ -8,6 +8,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
+ADDED: set[str] = set()
+"""The folders of users in `sys.path`. Processes that do not run their code leave these out: a file there may have the
+name of a module of Python."""
+
 
 class _SourceLoader(SourceFileLoader):
     """Reads no compiled file: Python takes one of the same second and size for current, though the source was edited."""
@@ -16,6 +20,13 @@ class _SourceLoader(SourceFileLoader):
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(self.get_data(path), path)
         return code
+
+
+def search_first(folder: Path) -> None:
+    """Let Python find the modules of a folder, as it does for a file that it runs."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+        ADDED.add(str(folder))
 
 
 def import_file(name: str, file: Path, *, package: bool = False, **attributes: object) -> ModuleType:

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
+from plait.kernel.trace import Trace
 from plait.kernel.verdict import Verdict
 from plait.report.wording import headline
 
@@ -39,7 +42,10 @@ class Annotation(NamedTuple):
 
 
 def annotated(verdict: Verdict, places: Mapping[str, SourceLine], model: SourceLine | None) -> list[Annotation]:
-    """One annotation for each property that does not hold, at its own line, or else at the line of the model."""
+    """One annotation for each property that does not hold.
+
+    It is at the line of the property, or else of the last step of its run, or else of the model.
+    """
     levels = {"violated": "error", "inconclusive": "warning"}
     found = []
     for result in verdict.properties:
@@ -47,10 +53,16 @@ def annotated(verdict: Verdict, places: Mapping[str, SourceLine], model: SourceL
             said = verdict.message if verdict.property == result.name else None
             note = f": {result.note}" if result.note else ""
             text = f"{said or f'{result.name} is {result.status}{note}'} ({verdict.model})"
-            found.append(Annotation(levels[result.status], result.name, text, places.get(result.name, model)))
+            place = places.get(result.name) or _last_line(result.trace) or model
+            found.append(Annotation(levels[result.status], result.name, text, place))
     if not found and verdict.status in levels:
         found.append(Annotation(levels[verdict.status], "verdict", " ".join(headline(verdict)), model))
     return found
+
+
+def _last_line(trace: Trace | None) -> SourceLine | None:
+    place = trace.events[-1].place if trace is not None and trace.events else msgspec.UNSET
+    return None if place is msgspec.UNSET else SourceLine(place.file, place.line)
 
 
 def github(found: list[Annotation]) -> str:

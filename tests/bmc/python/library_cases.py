@@ -409,4 +409,31 @@ CASES: dict[str, Case] = {
         "pass",
         "locks",
     ),
+    "results of gather and sleep": Case(
+        """
+        async def same(x):
+            return x
+        async def main():
+            both = await asyncio.gather(same(1), same(2))
+            assert both[0] == 1
+            a, b = await asyncio.gather(same(3), same(4))
+            assert a == 3 and b == 4
+            assert await asyncio.sleep(0, 5) == 5
+        """,
+        "a, b =",
+        "b, a =",
+    ),
+    "list is unpacked": Case(
+        """
+        pair = [1, 2]
+        def swap():
+            pair.append(pair.pop(0))
+        def main():
+            run(swap)
+            a, b = pair
+            assert (a, b) == (2, 1)
+        """,
+        "pair.pop(0)",
+        "pair[0]",
+    ),
 }

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from plait.bmc import Program, check
 from plait.bmc.load import Reading, load
+from plait.bmc.verdict import UNDEFINED
 
 HEADER = """\
 import asyncio, collections, dataclasses, enum, queue, random, threading, time
@@ -40,7 +41,9 @@ def load_text(folder: Path, text: str, function: str = "main", **options: int) -
 
 
 def violations(program: Program) -> set[str]:
-    """The checks that are violated. All others hold."""
+    """The checks that are violated. All others hold, or the program is undefined after a violation."""
     verdict = check(program, encoding="explicit")
-    assert {p.status for p in verdict.properties} <= {"violated", "holds"}, verdict
-    return {p.name for p in verdict.properties if p.status == "violated"} - {"races"}
+    violated = {p.name for p in verdict.properties if p.status == "violated"} - {"races"}
+    others = {p.status for p in verdict.properties if p.status != "violated"}
+    assert others <= ({"inconclusive"} if violated & UNDEFINED else {"holds"}), verdict
+    return violated

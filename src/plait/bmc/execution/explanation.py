@@ -154,8 +154,9 @@ def explanation(interpreter: Interpreter, property_: Property, run: Sequence[Ste
         code = program.processes[failed[-1].process]
         step = code.instructions[failed[-1].location]
         said, reason = f"{code.name} {_where(program, code, step)}", failed[-1].failure
-        # The statement of an assertion says it all.
-        lines.append(said if property_.name == ASSERTIONS and step.label else f"{said}: {reason}")
+        # The statement of an assertion says it all, if it is the first one of the step.
+        own = property_.name == ASSERTIONS and step.label and "(line " not in (reason or "")
+        lines.append(said if own else f"{said}: {reason}")
     if omitted:
         steps = "1 step" if omitted == 1 else f"{omitted} steps"
         lines.append(f"{steps} that cannot influence this {'is' if omitted == 1 else 'are'} left out.")

@@ -56,6 +56,10 @@ class Statements(Expressions):
         elif isinstance(target, ast.Tuple | ast.List):
             if value.type.category == "never":
                 return
+            if self.is_container(value.type) and not any(isinstance(part, ast.Starred) for part in target.elts):
+                for part, item in zip(target.elts, self.unpacked(value, len(target.elts), target), strict=True):
+                    self.assign(part, item)
+                return
             if value.type.category != "tuple" or len(value.type.items) != len(target.elts):
                 raise self.refused(
                     target, f"a {described(value.type)} is unpacked to {len(target.elts)} variables", "unpack a tuple"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from plait.kernel.errors import Argument, ModelError, PlaitError, Text, UsageError
-from plait.kernel.imports import import_file
+from plait.kernel.imports import import_file, search_first
 from plait.model.loading.convert import NotConvertibleError, convert, convertible, example, spell
 from plait.model.loading.readers import READERS
 from plait.model.system import System
@@ -176,7 +176,7 @@ def find(target: str) -> ModelFunction | System:
         return _from_module(_file_module(_shipped(place) or Path(place)), name, place)
     if not colon and "." not in place:
         return _from_zoo(place)
-    _search_first(Path.cwd())
+    search_first(Path.cwd())
     return _from_module(_import(place, target), name, place)
 
 
@@ -302,7 +302,7 @@ def _file_module(path: Path) -> types.ModuleType:
     if len(parts) > 1 and all(part.isidentifier() for part in parts):
         if parts[-1] == "__init__":
             parts.pop()
-        _search_first(root)
+        search_first(root)
         module = _import(".".join(parts), str(path))
         if module.__file__ is not None and Path(module.__file__).resolve() == full:
             return module
@@ -317,7 +317,7 @@ def _run_file(path: Path, full: Path) -> types.ModuleType:
     name = full.stem if full.stem.isidentifier() and full.stem not in sys.modules else f"_plait_{full.stem}"
     while name in sys.modules:
         name += "_"
-    _search_first(full.parent)
+    search_first(full.parent)
     try:
         return import_file(name, full, __plait_file__=full)
     except BaseException as error:
@@ -339,11 +339,6 @@ def _import(name: str, target: str) -> types.ModuleType:
         raise _import_error(target, error) from error
     except BaseException as error:
         raise _import_error(target, error) from error
-
-
-def _search_first(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _import_error(target: str, error: BaseException) -> BaseException:

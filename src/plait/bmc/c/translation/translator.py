@@ -130,7 +130,9 @@ class Translator(Statements):
         code = self.code
         depth = sum(frame.function is definition for frame in self.frames)
         if depth > self.model.options.unwind:
-            text = f"{definition.name} calls itself more than {self.model.options.unwind} times (the limit: option unwind)"
+            text = (
+                f"{definition.name} calls itself more than {self.model.options.unwind} times (the limit: option unwind)"
+            )
             code.ensure(Constant(False), LIMITS, text)
             return Val(ZERO, definition.result)
         outer, self.names = self.names, {}

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
+    ASSERTIONS,
     BOUNDS,
     LIMITS,
     Action,
@@ -232,6 +233,21 @@ class Containers(ThreadCode):
         result, copy = self.copied(self.content(items, where))
         self.guarded(inside, IndexError, BOUNDS, "IndexError: list index out of range", copy, atomic=False)
         return result
+
+    def unpacked(self, value: Value, count: int, node: ast.AST) -> list[Value]:
+        """The items of a list, for so many variables: one operation."""
+        items = self.items(value)
+        if not issubclass(items.site.cls, list):
+            raise self.refused(node, f"a {described(value.type)} is unpacked", "unpack a tuple or a list")
+        found, actions = [], []
+        for number in range(min(count, items.extent)):
+            result, copy = self.copied(self.content(items, Constant(number)))
+            found.append(result)
+            actions += copy
+        text = f"ValueError: the list does not have {count} items"
+        enough = operation("==", items.count, Constant(count))
+        self.guarded(enough, ValueError, ASSERTIONS, text, actions, atomic=True)
+        return found + [NO_VALUE] * (count - len(found))
 
     def set_item(self, value: Value, key: Value, content: Value, node: ast.AST) -> None:
         """`value[key] = content`"""

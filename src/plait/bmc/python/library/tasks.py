@@ -242,7 +242,9 @@ class Tasks(Awaitables):
                 results.append(self.keep(self._join(value)))
             else:
                 self.each_value(node, value, self._join)
-        if not results or any(v.type.category in ("never", "none") for v in results):
+        if any(v.type.category == "never" for v in results):
+            return NO_VALUE
+        if not results or any(v.type.category == "none" for v in results):
             return NONE_VALUE
         return self.made(node, list, results)
 
@@ -280,7 +282,9 @@ class Tasks(Awaitables):
                 self.container_method(self._group(group), "append", [task], {}, node)
             return task
         if target is asyncio.sleep:
-            return known(Awaitable(self._slept))
+            given = dict(zip(("delay", "result"), node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            result = self._held(node, 0, self.expr(given["result"])) if "result" in given else NONE_VALUE
+            return known(Awaitable(lambda: self._slept(result)))
         if target is asyncio.gather:
             return self._gather(node)
         if target is asyncio.run:
@@ -294,9 +298,9 @@ class Tasks(Awaitables):
             return self.made_object(target, dict(zip(parameters, found, strict=False)) | named, node)
         return super().library_call(target, node)
 
-    def _slept(self) -> Value:
+    def _slept(self, result: Value) -> Value:
         self.suspend(Constant(True))
-        return NONE_VALUE
+        return result
 
     # -- asynchronous statements ---------------------------------------------------------------------------------------
 
