@@ -138,14 +138,14 @@ class _Packing:
 
     def _statements(self, number: int, operations: list[Code]) -> list[Code]:
         """The operations with a text. If a thread starts and accesses memory in one step, the access comes first."""
-        found = [o for o in operations if o.actions and self.shown(o)]
+        found = [o for o in operations if self.shown(o)]
         if number == 0 and self.code.spawned:
             found.sort(key=lambda o: o is operations[0] or not self._touches(o))
         return found
 
     def shown(self, operation: Code) -> bool:
-        """Whether it has a text for traces."""
-        return operation.place.text != ""
+        """Whether traces can show it as a statement: it acts or decides, and has a text."""
+        return (bool(operation.actions) or operation.condition is not None) and operation.place.text != ""
 
     def _touches(self, operation: Code) -> bool:
         return any(
@@ -196,7 +196,7 @@ class _Tree:
         shift = {n: n + len(self.inputs) for n in range(len(operation.inputs))}
         self.inputs += operation.inputs
         actions = [_shifted(a, shift) for a in operation.actions] if shift else list(operation.actions)
-        shown = next((o.place for o in self.operations if o.actions and self.of.shown(o)), operation.place)
+        shown = next((o.place for o in self.operations if self.of.shown(o)), operation.place)
         if operation.place.line != shown.line:
             actions = [_told(a, operation.place) for a in actions]
         self.path.append(number)
