@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,36 @@ def test_a_search_that_is_cut_short_says_so_and_is_no_cheaper(application: Appli
     assert not cut.exhaustive
     assert cut.cost[0] >= exact.cost[0]
     assert abs(cut.cost[0] - price(transactions, clauses, cut.choices)) < 1e-6
+
+
+def dense(count: int) -> str:
+    """Transactions that nearly all conflict with each other: updates and queries of few tables by any column."""
+    generator = random.Random(1)
+    lines = ["schema: |"]
+    columns = "id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, v INTEGER"
+    lines += [f"  CREATE TABLE t{n} ({columns});" for n in range(8)] + ["transactions:"]
+    for number in range(count):
+        lines += [f"  op{number}:", "    parameters: [p, q, r, s]", "    statements:"]
+        for _ in range(4):
+            where = f"WHERE {generator.choice(['id', 'a', 'b'])} = :{generator.choice('pqrs')}"
+            table = f"t{generator.randrange(8)}"
+            write = generator.random() < 0.6
+            lines.append(f"      - {f'UPDATE {table} SET v = v + 1' if write else f'SELECT v FROM {table}'} {where}")
+    return "\n".join(lines)
+
+
+@pytest.mark.slow
+def test_many_dense_transactions_have_an_answer_that_no_single_key_improves(tmp_path: Path) -> None:
+    file = tmp_path / "dense.yaml"
+    file.write_text(dense(60))
+    _, transactions = read(file, None)
+    clauses = conflicts(transactions, Solver())
+    found = partition(transactions, clauses, servers=SERVERS, budget=50_000)
+    assert not found.exhaustive
+    assert abs(found.cost[0] - price(transactions, clauses, found.choices)) < 1e-6
+    generator = random.Random(2)
+    for _ in range(20):
+        number = generator.randrange(len(transactions))
+        other = (generator.choice(transactions[number].parameters),)
+        changed = (*found.choices[:number], other, *found.choices[number + 1 :])
+        assert price(transactions, clauses, changed) >= found.cost[0] - 1e-6

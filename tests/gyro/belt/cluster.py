@@ -86,6 +86,7 @@ class Cluster:
         self.crashes, self.losses, self.delay, self.idle, self.lost = crashes, losses, delay, idle, lost
         self.deaths = 0
         self.events: list[Event] = []
+        self.errors: list[OperationError] = []
         self.log = open_log(folder)
         self._open_log = open_log
         self._random = random.Random(seed)
@@ -142,6 +143,7 @@ class Cluster:
             try:
                 outcome = self._ask(node, call, kind)
             except OperationError as error:
+                self.errors.append(error)
                 return error
             except DatabaseGoneError:
                 if self._stopped:

@@ -11,10 +11,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.etcd import EtcdLog
-from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError, append_surely
+from plait.gyro.belt.logs.log import (
+    BehindError,
+    Fence,
+    FencedError,
+    Log,
+    LogGoneError,
+    TooLargeError,
+    append_surely,
+    size_of,
+)
 from plait.gyro.belt.records import Entry
 from tests.support.patience import until
 
@@ -197,6 +207,20 @@ def test_an_append_that_another_server_has_overtaken_fails(tmp_path: Path) -> No
     EmbeddedLog(tmp_path / "log.db").append([entry(1, holder=1, request="other")])
     with pytest.raises(BehindError):
         append_surely(log, [entry(1)])
+
+
+@pytest.mark.slow
+def test_etcd_refuses_what_is_too_large_and_has_none_of_it(etcd: str) -> None:
+    log = EtcdLog(etcd, uuid.uuid4().hex)
+    log.reissue(0)
+    with pytest.raises(TooLargeError, match="too large"):
+        append_surely(log, [entry(1), structs.replace(entry(2), update=b"x" * 2_000_000)])
+    assert log.read(0) == []
+    fits = structs.replace(entry(1), update=b"x" * (EtcdLog.largest - 1000))
+    assert size_of(fits) <= EtcdLog.largest
+    append_surely(log, [fits])
+    assert log.read(0) == [fits]
+    log.close()
 
 
 def test_a_log_that_is_no_log_is_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
 from plait.gyro.belt.databases.sqlite_connection import SqliteConnection, SqliteCursor
 from plait.gyro.belt.logs.embedded import EmbeddedLog
-from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError
+from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError, TooLargeError, size_of
 from plait.gyro.belt.records import Call, Entry
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.cluster import Crash
@@ -108,6 +108,30 @@ def test_a_visit_that_takes_longer_than_the_timeout_for_a_lost_token_ends_all_th
     faults, cluster = run(520, servers=2, lost=0.01, open_log=lambda folder: Slow(folder / "log.db"))
     assert faults == []
     assert {e.kind for e in cluster.events} == {"read", "local", "global"}
+
+
+class Narrow(EmbeddedLog):
+    """It says that its appends must be small."""
+
+    largest = 680
+
+
+class Strict(EmbeddedLog):
+    """It refuses large appends, but nobody told it to say so: etcd with another limit than usual."""
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        if sum(map(size_of, entries)) > Narrow.largest:
+            raise TooLargeError("the request is too large")
+        super().append(entries)
+
+
+@pytest.mark.parametrize("kind", [Narrow, Strict])
+@pytest.mark.parametrize("seed", range(530, 532))
+def test_what_is_too_large_for_the_log_fails_and_nothing_waits_for_it(kind: type[EmbeddedLog], seed: int) -> None:
+    faults, cluster = run(seed, servers=2, open_log=lambda folder: kind(folder / "log.db"))
+    assert faults == []
+    assert {e.kind for e in cluster.events} == {"read", "local", "global"}
+    assert "OversizeError" in {error.kind for error in cluster.errors}
 
 
 # -- mutants: each is a plausible mistake, and the judges must detect it -----------------------------------------------

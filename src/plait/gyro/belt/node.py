@@ -25,9 +25,9 @@ from typing import Protocol
 import msgspec
 
 from plait.gyro.belt.databases.database import AgainError, Database, Visit
-from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError
+from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError, TooLargeError, size_of
 from plait.gyro.belt.metrics import Metrics
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, Token
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, OversizeError, Token
 
 logger = logging.getLogger("plait.gyro")
 BATCH = 64
@@ -290,7 +290,13 @@ class Node:
                     if entries is None:
                         snapshot = [w for w in snapshot if not w.future.done()]
                         continue
+                    if sum(map(size_of, entries)) > self.log.largest:
+                        snapshot = self._smaller(snapshot, entries)
+                        continue
                     visit.commit(entries, self.log)
+            except TooLargeError as error:
+                snapshot = self._half(snapshot, error)
+                continue
             except BehindError as error:
                 self._catch_up(error.last)
                 continue
@@ -303,6 +309,29 @@ class Node:
                 self._settle(waiting, result)
             self._step("replied")
             return entries
+
+    def _smaller(self, snapshot: list[Waiting], entries: list[Entry]) -> list[Waiting]:
+        """What to execute instead of operations whose updates are too large for one append to the log."""
+        sizes = {e.request: size for e in entries if (size := size_of(e)) > self.log.largest}
+        if not sizes:
+            return self._half(snapshot, TooLargeError())
+        for waiting in snapshot:
+            if waiting.call.request in sizes:
+                self._refuse_size(waiting, f"{sizes[waiting.call.request]:,} bytes")
+        return [w for w in snapshot if not w.future.done()]
+
+    def _half(self, snapshot: list[Waiting], error: TooLargeError) -> list[Waiting]:
+        """The first half of the operations; the others wait. A single one that the log refuses fails."""
+        if len(snapshot) == 1:
+            self._refuse_size(snapshot[0], str(error))
+            return []
+        self._requeue(snapshot[len(snapshot) // 2 :])
+        return snapshot[: len(snapshot) // 2]
+
+    def _refuse_size(self, waiting: Waiting, size: str) -> None:
+        what = f"the parameters, the reply and the changed rows of {waiting.call.operation}"
+        limit = f"{size}; at most {self.log.largest:,} bytes"
+        self._settle(waiting, OversizeError(f"{what} are too large for the log ({limit})"))
 
     def _batch(
         self, visit: Visit, snapshot: list[Waiting], done: list[tuple[Waiting, Outcome | OperationError]]
@@ -348,7 +377,8 @@ class Node:
 
     def _requeue(self, snapshot: list[Waiting]) -> None:
         with self._lock:
-            self._queue = [w for w in snapshot if not w.future.done()] + self._queue
+            waiting = {id(w) for w in self._queue}
+            self._queue = [w for w in snapshot if not w.future.done() and id(w) not in waiting] + self._queue
 
     def _mend(self) -> None:
         """Recover after a failure. If the DBMS or the log does not answer, refuse the waiting operations."""

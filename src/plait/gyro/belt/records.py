@@ -78,6 +78,13 @@ class OperationError(Exception):
         self.message = message
 
 
+class OversizeError(OperationError):
+    """The parameters, the reply and the changed rows of an operation are too large for the log. Nothing has changed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("OversizeError", message)
+
+
 class DatabaseGoneError(Exception):
     """The DBMS does not answer, or cannot write. Nothing was committed, unless the log contains it."""
 

@@ -29,7 +29,7 @@ from plait.gyro.belt.databases.database import Database
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import Log, LogGoneError
 from plait.gyro.belt.node import Node
-from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
+from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, OversizeError, Token
 from plait.gyro.belt.routing import RequestError, place
 from plait.gyro.belt.settings import Settings, load_settings
 from plait.gyro.belt.transport import SECRET, HttpTransport
@@ -129,6 +129,8 @@ class Server:
         except RequestError as error:
             self.node.metrics.refused += 1
             return _json({"error": error.message, "hint": error.hint}, error.status)
+        except OversizeError as error:
+            return _json({"error": error.message, "hint": "split the operation: several smaller requests"}, 413)
         except OperationError as error:
             if kind != "global":
                 self.node.metrics.done("local", True)

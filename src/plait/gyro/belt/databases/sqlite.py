@@ -23,7 +23,7 @@ from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
 from plait.gyro.belt.databases.sqlite_connection import GONE, SqliteConnection
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
-from plait.gyro.belt.logs.log import BehindError, FencedError, Log, append_surely
+from plait.gyro.belt.logs.log import BehindError, FencedError, Log, TooLargeError, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs
@@ -333,7 +333,7 @@ class SqliteVisit:
             self.owed = entries[-1].seq  # until the log certainly refuses them
             try:
                 append_surely(log, entries)
-            except (BehindError, FencedError):
+            except (BehindError, FencedError, TooLargeError):
                 self.owed = 0
                 raise
             self._step("appended")

@@ -27,6 +27,8 @@ CREATE TABLE IF NOT EXISTS agreed (key TEXT PRIMARY KEY, value TEXT);
 class EmbeddedLog:
     """A log in one file, with one transaction per append."""
 
+    largest = 256 << 20
+
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from plait.gyro.belt.http import Peer
-from plait.gyro.belt.logs.log import Fence, LogGoneError, admit
+from plait.gyro.belt.logs.log import Fence, LogGoneError, TooLargeError, admit
 from plait.gyro.belt.records import Entry
 
 _CHUNK = 100
@@ -18,6 +18,9 @@ _CHUNK = 100
 
 class EtcdLog:
     """A log in keys with one prefix: `fence`, `entry/SEQ`, `agreed/KEY`. It needs etcd 3.4 or later (JSON gateway)."""
+
+    largest = 1_400_000
+    """etcd accepts requests of 1.5 MiB, unless `--max-request-bytes` says something else."""
 
     def __init__(self, url: str, name: str) -> None:
         self._peer = Peer(url, timeout=5.0)
@@ -35,7 +38,10 @@ class EtcdLog:
         except (OSError, msgspec.DecodeError) as error:
             raise LogGoneError(f"etcd: {error}") from None
         if status != 200:
-            raise LogGoneError(f"etcd: {content.get('error', status)}")
+            said = str(content.get("error", status))
+            if "too large" in said or "larger than max" in said:
+                raise TooLargeError(f"etcd: {said}")
+            raise LogGoneError(f"etcd: {said}")
         return content
 
     def _key(self, name: str) -> str:

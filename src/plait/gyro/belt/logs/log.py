@@ -44,6 +44,10 @@ class BehindError(Exception):
         self.last = last
 
 
+class TooLargeError(Exception):
+    """The log refuses the entries for their size. It has none of them."""
+
+
 class LogGoneError(Exception):
     """The log does not answer. It may or may not have accepted the entries."""
 
@@ -51,11 +55,17 @@ class LogGoneError(Exception):
 class Log(Protocol):
     """A log that all servers share."""
 
+    largest: int
+    """The maximal number of bytes of an append (see `size_of`)."""
+
     def fence(self) -> Fence:
         """The current fence."""
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Append entries of one turn, all or none, durably. Raises FencedError, BehindError or LogGoneError."""
+        """Append entries of one turn, all or none, durably.
+
+        Raises FencedError, BehindError, TooLargeError or LogGoneError.
+        """
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
         """The entries after a seq, in order."""
@@ -68,6 +78,15 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Close the log."""
+
+
+def size_of(entry: Entry) -> int:
+    """The bytes of an entry in the log, at most."""
+    return len(entry.arguments) + len(entry.reply) + len(entry.update) + len(entry.request) + _MORE
+
+
+_MORE = 400
+"""An upper bound for the rest of an entry: numbers, the name of the operation, a key."""
 
 
 def admit(fence: Fence, entries: Sequence[Entry]) -> Fence:
@@ -94,7 +113,7 @@ def append_surely(log: Log, entries: Sequence[Entry]) -> None:
                 return
             try:
                 log.append(entries)
-            except (BehindError, FencedError):
+            except (BehindError, FencedError, TooLargeError):
                 # The refusal is final, unless an earlier attempt has succeeded.
                 if not (unsure and _has(log, entries[0])):
                     raise
