@@ -60,3 +60,22 @@ def test_data_races(name: str, expected: str) -> None:
     path = next(p for p in PROGRAMS if p.stem == name)
     verdict = check(load_c(path, **options(path)), encoding="explicit", races=True, properties=["races"], timeout=120)
     assert [p.status for p in verdict.properties] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("left(1)", "violated"),
+        ("left(5)", "holds"),
+        ("skipped(1)", "violated"),
+        ("skipped(2)", "holds"),
+        ("before()", "violated"),
+        ("short_of_one()", "violated"),
+    ],
+)
+def test_only_a_loop_that_fills_an_array_sets_all_of_it(call: str, expected: str, tmp_path: Path) -> None:
+    text = next(p for p in PROGRAMS if p.stem == "unset_filled").read_text(encoding="utf-8")
+    file = tmp_path / "one.c"
+    file.write_text(text[: text.index("int main")] + f"int main(void) {{ return {call}; }}\n", encoding="utf-8")
+    verdict = check(load_c(file), encoding="explicit")
+    assert [p.status for p in verdict.properties if p.name == "memory"] == [expected]

@@ -26,6 +26,8 @@ class Declaration(msgspec.Struct, eq=False):
     """Whether its address is taken."""
     unset: bool = False
     """Whether it may be read before it is assigned."""
+    filled: bool = False
+    """Whether it is an array that a loop fills before anything else uses it."""
     skipped: bool = False
     """Whether it may be used although a jump led over its declaration."""
     length: Expression | None = None

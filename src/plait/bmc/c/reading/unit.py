@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from plait.bmc.c.reading import binding
+from plait.bmc.c.reading.filling import mark_filled
 from plait.bmc.c.reading.tree import Block, Declaration, Definition, nodes
 from plait.bmc.c.reading.types import (
     SYNCHRONIZATION,
@@ -273,6 +274,7 @@ class Unit:
         )
         self.locals = outer
         analyse(found)
+        mark_filled(found)
         self.known[name] = found
         return found
 

@@ -221,7 +221,7 @@ class Translator(Statements):
         elif declared.unset and isinstance(t, Integer) and not (declared.shared or declared.skipped):
             value = Val(self.code.choose(Domain("int", t.low, t.high), t.bits, t.signed), t)
             self.store(self.whole(found), value)
-        elif declared.unset or not scalar:
+        elif declared.unset or (not scalar and (declared.skipped or not declared.filled)):
             self.valueless(found, declared)
 
     def valueless(self, found: Object, declared: Declaration) -> None:
