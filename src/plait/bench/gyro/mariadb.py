@@ -85,6 +85,7 @@ class MariadbDatabase:
     def __init__(self, socket: str, *, server: int = 0) -> None:
         self._socket = socket
         self._server = server
+        self._identity: str | None = None
         self._pool: queue.LifoQueue[Any] = queue.LifoQueue()
         self.refused = 0
         """The number of times that a transaction ran again."""
@@ -94,6 +95,14 @@ class MariadbDatabase:
     def applied(self) -> int:
         """Always 0: Galera replicates, so servers apply no updates."""
         return 0
+
+    def identity(self) -> str | None:
+        """The identity while this process runs: Galera itself keeps nodes apart that do not belong together."""
+        return self._identity
+
+    def identify(self, identity: str | None) -> None:
+        """Set the identity."""
+        self._identity = identity
 
     def schema(self) -> str:
         """The names of the tables."""

@@ -26,6 +26,7 @@ import msgspec
 from plait.gyro.belt import faults
 from plait.gyro.belt.application import Application, load
 from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.identity import confirm
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import Log, LogGoneError
 from plait.gyro.belt.node import Node
@@ -352,6 +353,7 @@ def main(arguments: list[str], *, open_database: Open = open_database) -> int:
         log = open_log(settings)
         database = open_database(number, settings, step)
         agree(number, settings, database, log)
+        confirm(number, database, log)
         transport = HttpTransport(number, settings)
         node = Node(
             number, settings.servers, database, log, transport, idle=settings.idle, lost=settings.lost, step=step

@@ -45,6 +45,12 @@ class Database(Protocol):
     def applied(self) -> int:
         """The seq of the last update that the state contains."""
 
+    def identity(self) -> str | None:
+        """The identity of this state, as `identify` stored it. None: the DBMS is new."""
+
+    def identify(self, identity: str | None) -> None:
+        """Store the identity durably."""
+
     def schema(self) -> str:
         """The tables of this DBMS as text, for comparison between servers."""
 

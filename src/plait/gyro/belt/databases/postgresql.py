@@ -102,6 +102,17 @@ class PostgresqlDatabase:
                 hint="correct the SQL; the role must be a superuser",
             ) from None
 
+    def identity(self) -> str | None:
+        """The identity of this state."""
+        with self._connection("") as db:
+            ((found,),) = db.execute(f"SELECT identity FROM {OURS}identity").fetchall()
+            return None if found is None else str(found)
+
+    def identify(self, identity: str | None) -> None:
+        """Store the identity durably."""
+        with self._connection("") as db:
+            db.execute(f"UPDATE {OURS}identity SET identity = %s", (identity,))
+
     def schema(self) -> str:
         """Tables, columns and keys, as text."""
         return "\n".join(

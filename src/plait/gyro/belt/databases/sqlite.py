@@ -34,6 +34,8 @@ with needs("serve"):
 _OURS = f"""
 CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
 INSERT OR IGNORE INTO {OURS}state VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS {OURS}identity (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT);
+INSERT OR IGNORE INTO {OURS}identity VALUES (1, NULL);
 CREATE TABLE IF NOT EXISTS {OURS}done (
   position INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, arguments BLOB NOT
   NULL, reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
@@ -147,6 +149,17 @@ class SqliteDatabase:
                         f"CREATE TEMP TRIGGER {OURS}{when}_{number} BEFORE {when} ON main.{quoted(table)} WHEN {condition} "
                         f"BEGIN SELECT RAISE(ABORT, 'the primary key of {table.replace(chr(39), '')} is NULL'); END"
                     )
+
+    def identity(self) -> str | None:
+        """The identity of this state."""
+        with self._reader() as db:
+            ((found,),) = db.execute(f"SELECT identity FROM {OURS}identity")
+            return None if found is None else str(found)
+
+    def identify(self, identity: str | None) -> None:
+        """Store the identity durably."""
+        with self._turn, self._transaction(self._local) as db:
+            db.execute(f"UPDATE {OURS}identity SET identity = ?", (identity,))
 
     def schema(self) -> str:
         """Tables, columns and keys, as text."""

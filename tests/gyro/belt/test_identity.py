@@ -1,0 +1,116 @@
+"""A log or a database that was lost, swapped, copied or restored from an older copy is refused, and nothing else is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plait.gyro.belt.settings import Settings
+from plait.gyro.belt.supervisor import Supervisor
+from tests.gyro.belt.engines import scratch
+from tests.gyro.belt.processes import Processes, processes
+from tests.support.patience import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def history() -> Iterator[Path]:
+    """A folder with what a cluster had at two times: `early`, and `late` after further global and local operations."""
+    folder = scratch()
+    with processes(servers=2) as running:
+        for name in ("early", "late"):
+            _work(running, name)
+            running.settle()
+            with running._paused():
+                running.supervisor.stop()
+                shutil.copytree(running.settings.folder, folder / name)
+                running.supervisor = Supervisor(running.settings)
+                running.supervisor.start(wait=PATIENCE)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _work(running: Processes, name: str) -> None:
+    for number in range(4):
+        running.call("post", {"owner": 1, "board": number % 3, "value": number}, request=f"{name} {number}")
+        running.call("note", {"owner": number, "value": number}, request=f"{name} note {number}")
+
+
+def start(folder: Path, number: int) -> subprocess.CompletedProcess[str]:
+    """Start one server of a cluster whose data is in a folder. It ends only if it refuses."""
+    file = folder / "settings.json"
+    settings = msgspec.json.decode(file.read_bytes(), type=Settings)
+    file.write_bytes(msgspec.json.encode(msgspec.structs.replace(settings, folder=str(folder))))
+    command = [sys.executable, "-m", "plait.gyro.belt.server", str(file), str(number)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def lose_a_database(late: Path, early: Path) -> None:
+    shutil.rmtree(late / "server-1")
+
+
+def lose_the_log(late: Path, early: Path) -> None:
+    for file in late.glob("log.db*"):
+        file.unlink()
+
+
+def restore_an_older_log(late: Path, early: Path) -> None:
+    lose_the_log(late, early)
+    for file in early.glob("log.db*"):
+        shutil.copy(file, late / file.name)
+
+
+def swap_databases(late: Path, early: Path) -> None:
+    (late / "server-0").rename(late / "other")
+    (late / "server-1").rename(late / "server-0")
+    (late / "other").rename(late / "server-1")
+
+
+def copy_a_database(late: Path, early: Path) -> None:
+    lose_a_database(late, early)
+    shutil.copytree(late / "server-0", late / "server-1")
+
+
+def begin_anew(late: Path, early: Path) -> None:
+    """A new cluster in the same folder, with the database of the old one."""
+    lose_the_log(late, early)
+    shutil.rmtree(late / "server-0")
+
+
+TAMPERED: list[tuple[Callable[[Path, Path], None], str]] = [
+    (lose_a_database, "the database of server 1 is empty, but the log knows another one"),
+    (lose_the_log, "the log belongs to another cluster than the database of server 1"),
+    (restore_an_older_log, "the log is behind"),
+    (swap_databases, "the database of server 1 is that of server 0"),
+    (copy_a_database, "the database of server 1 is that of server 0"),
+    (begin_anew, "the log belongs to another cluster than the database of server 1"),
+]
+
+
+@pytest.mark.parametrize(("tamper", "said"), TAMPERED, ids=[tamper.__name__ for tamper, _ in TAMPERED])
+def test_what_does_not_belong_together_is_refused(
+    tamper: Callable[[Path, Path], None], said: str, history: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(history / "late", tmp_path / "data")
+    tamper(tmp_path / "data", history / "early")
+    for _ in range(2):  # a second attempt is refused, too
+        done = start(tmp_path / "data", 1)
+        assert done.returncode == 2, done.stderr
+        assert said in done.stderr
+        assert "hint:" in done.stderr
+
+
+def test_a_copy_of_everything_goes_on(history: Path, tmp_path: Path) -> None:
+    shutil.copytree(history / "early", tmp_path / "data")
+    file = tmp_path / "data" / "settings.json"
+    settings = msgspec.json.decode(file.read_bytes(), type=Settings)
+    supervisor = Supervisor(msgspec.structs.replace(settings, folder=str(tmp_path / "data")))
+    supervisor.start(wait=PATIENCE)
+    supervisor.stop()
