@@ -23,7 +23,7 @@ from plait.gyro.belt.application import Application, load, schema_of, written_sc
 from plait.gyro.belt.databases.alchemy import ddl, wanted
 from plait.gyro.belt.databases.database import Database
 from plait.gyro.belt.databases.sqlite import SqliteDatabase
-from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError
+from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError, chained
 from plait.gyro.belt.routing import Route, routes, server_of
 from plait.gyro.source.modules import read_python
 from plait.kernel.errors import UsageError
@@ -245,7 +245,7 @@ def test_updates_of_sqlalchemy_are_row_images(served: Served) -> None:
     for seq, name in enumerate(("made", "several", "orm"), start=1):
         reply, update = served.call(name, owner=seq, how="visit")
         entry = Entry(seq, 1, 0, 1, name, name, b"{}", msgspec.json.encode(reply), update)
-        served.databases[1].apply([entry], 2)
+        served.databases[1].apply(chained(served.databases[1].chain(), [entry]), 2)
     found = served.call("carts", how="read")
     assert len(found) == 5
     assert served.call("carts", how="read", at=1) == found
@@ -312,7 +312,8 @@ def test_transactions_are_the_middlewares(served: Served, how: str) -> None:
         if how == "write":
             return served.call(name, p=p)
         reply, update = served.call(name, p=p, how=how)
-        served.databases[1].apply([Entry(next(seq), 1, 0, 1, f"{name} {p}", name, b"{}", b"null", update)], 2)
+        entry = Entry(next(seq), 1, 0, 1, f"{name} {p}", name, b"{}", b"null", update)
+        served.databases[1].apply(chained(served.databases[1].chain(), [entry]), 2)
         return reply
 
     def ids() -> list[int]:

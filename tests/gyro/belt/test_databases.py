@@ -19,7 +19,7 @@ from plait.gyro.belt.databases.sqlite import SqliteDatabase
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import FencedError, Log
 from plait.gyro.belt.node import Node
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Token
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Token, chained
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.variants import needs_postgresql
@@ -54,7 +54,11 @@ class Pair:
         call = self.call(run)
         with self.here.visit() as visit:
             reply, update = visit.execute(call)
-            entries = [Entry(visit.seq + 1, 1, 0, 0, call.request, "test", b"{}", reply, update)] if update else []
+            entries = (
+                chained(visit.chain, [Entry(visit.seq + 1, 1, 0, 0, call.request, "test", b"{}", reply, update)])
+                if update
+                else []
+            )
             visit.commit(entries, self.log)
         self.there.apply(self.log.read(self.there.applied()), 1)
         return update
@@ -94,7 +98,7 @@ def sql(statement: str, *parameters: Any) -> Callable[[Any], Any]:
 def visit_once(database: Database, call: Call, log: Log) -> None:
     with database.visit() as visit:
         reply, update = visit.execute(call)
-        visit.commit([Entry(1, 1, 0, 0, call.request, "t", b"{}", reply, update)], log)
+        visit.commit(chained("", [Entry(1, 1, 0, 0, call.request, "t", b"{}", reply, update)]), log)
 
 
 def test_only_the_columns_that_changed_travel(pair: Pair) -> None:
@@ -134,7 +138,7 @@ def test_an_operation_that_raises_leaves_nothing(pair: Pair) -> None:
         with pytest.raises(OperationError, match=r"(?i)unique"):
             visit.execute(pair.call(sql("UPDATE people SET name = 'same'")))
         assert visit.alive
-        visit.commit([Entry(1, 1, 0, 0, "r", "test", b"{}", first, update)], pair.log)
+        visit.commit(chained("", [Entry(1, 1, 0, 0, "r", "test", b"{}", first, update)]), pair.log)
     with pytest.raises(OperationError, match="KeyError"):
         pair.here.write(pair.call(half))
     assert pair.engine.rows(0, "SELECT score FROM people ORDER BY id") == [(1,), (0,)]
@@ -247,7 +251,7 @@ def test_triggers_act_once(tmp_path: Path) -> None:
             Call("r", "t", {}, lambda db: b"%d" % db.execute("INSERT INTO t VALUES (4)").rowcount)
         )
         visit.commit([], EmbeddedLog(tmp_path / "log.db"))
-    made[1].apply([Entry(1, 1, 0, 0, "r", "t", b"{}", reply, update)], 1)
+    made[1].apply(chained("", [Entry(1, 1, 0, 0, "r", "t", b"{}", reply, update)]), 1)
     for each in made:
         found = each.read(
             Call("q", "q", {}, lambda db: msgspec.json.encode(db.execute("SELECT n, a FROM noted").fetchall()))
@@ -429,7 +433,7 @@ def test_an_update_is_noted_before_other_triggers_make_more_of_it() -> None:
     with made[0].visit() as visit:
         reply, update = visit.execute(Call("r", "t", {}, lambda db: b"%d" % db.execute("UPDATE t SET b = 1").rowcount))
         visit.commit([], EmbeddedLog(folder / "log.db"))
-    made[1].apply([Entry(1, 1, 0, 0, "r", "t", b"{}", reply, update)], 1)
+    made[1].apply(chained("", [Entry(1, 1, 0, 0, "r", "t", b"{}", reply, update)]), 1)
     assert engine.rows(0, "SELECT b FROM t") == engine.rows(1, "SELECT b FROM t") == [(3,)]
     for each in (*made, engine):
         each.close()
@@ -448,7 +452,7 @@ def test_an_append_from_before_a_crash_is_refused_after_recovery(tmp_path: Path)
     node = Node(0, 1, database, log, Nobody())
     node.start()
     with pytest.raises(FencedError):
-        log.append([Entry(1, epoch, 0, 0, "r", "t", b"{}", reply, update)])
+        log.append(chained("", [Entry(1, epoch, 0, 0, "r", "t", b"{}", reply, update)]))
     assert node.submit(call).result(timeout=PATIENCE).seq == 1
     node.stop()
     log.close()

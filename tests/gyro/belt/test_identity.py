@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plait.gyro.belt.logs.embedded import EmbeddedLog
+from plait.gyro.belt.records import Entry, chained
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor
 from tests.gyro.belt.engines import scratch
@@ -67,6 +69,19 @@ def restore_an_older_log(late: Path, early: Path) -> None:
         shutil.copy(file, late / file.name)
 
 
+def go_on_from_an_older_log(late: Path, early: Path) -> None:
+    """The log has as many updates as the server, but the last ones are others."""
+    restore_an_older_log(late, early)
+    log = EmbeddedLog(late / "log.db")
+    fence = log.fence()
+    entries = [
+        Entry(fence.last + n, fence.epoch, fence.turn, 0, f"other {n}", "post", b"{}", b"null", b"x")
+        for n in range(1, fence.last + 1)
+    ]
+    log.append(chained(fence.chain, entries))
+    log.close()
+
+
 def swap_databases(late: Path, early: Path) -> None:
     (late / "server-0").rename(late / "other")
     (late / "server-1").rename(late / "server-0")
@@ -88,6 +103,7 @@ TAMPERED: list[tuple[Callable[[Path, Path], None], str]] = [
     (lose_a_database, "the database of server 1 is empty, but the log knows another one"),
     (lose_the_log, "the log belongs to another cluster than the database of server 1"),
     (restore_an_older_log, "the log is behind"),
+    (go_on_from_an_older_log, "the log and server 1 have different histories"),
     (swap_databases, "the database of server 1 is that of server 0"),
     (copy_a_database, "the database of server 1 is that of server 0"),
     (begin_anew, "the log belongs to another cluster than the database of server 1"),

@@ -25,7 +25,7 @@ from plait.gyro.belt.logs.log import (
     append_surely,
     size_of,
 )
-from plait.gyro.belt.records import Entry
+from plait.gyro.belt.records import Entry, ForkedError, chained
 from tests.support.patience import until
 
 Open = Callable[[], Log]
@@ -76,10 +76,14 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         log.close()
 
 
-def entry(seq: int, *, epoch: int = 1, turn: int = 0, holder: int = 0, request: str = "") -> Entry:
-    return Entry(
-        seq, epoch, turn, holder, request or f"r{epoch}-{turn}-{seq}", "post", b"{}", b"null", bytes([seq % 256, 0])
-    )
+def entry(
+    seq: int, *, epoch: int = 1, turn: int = 0, holder: int = 0, request: str = "", after: Entry | None = None
+) -> Entry:
+    """An update that follows another one; by default, updates with the default arguments."""
+    before = after or (entry(seq - 1) if seq > 1 else None)
+    name = request or f"r{epoch}-{turn}-{seq}"
+    made = Entry(seq, epoch, turn, holder, name, "post", b"{}", b"null", bytes([seq % 256, 0]))
+    return chained("" if before is None else before.chain, [made])[0]
 
 
 def test_what_is_appended_is_read_in_order(opened: Open) -> None:
@@ -88,7 +92,7 @@ def test_what_is_appended_is_read_in_order(opened: Open) -> None:
     assert log.reissue(0) == 1
     log.append([entry(1), entry(2)])
     other.append([entry(3, turn=4, holder=2)])
-    assert log.fence() == other.fence() == Fence(1, 4, 3)
+    assert log.fence() == other.fence() == Fence(1, 4, 3, entry(3, turn=4, holder=2).chain)
     assert log.read(0) == [entry(1), entry(2), entry(3, turn=4, holder=2)]
     assert other.read(1, 1) == [entry(2)]
     assert log.read(3) == []
@@ -115,8 +119,22 @@ def test_an_old_holder_is_fenced_off(opened: Open) -> None:
     with pytest.raises(FencedError) as error:
         log.append([entry(2, epoch=1, turn=9)])
     assert error.value.fence.epoch == 2
-    log.append([entry(2, epoch=2, turn=0)])
+    log.append([entry(2, epoch=2, turn=0, after=entry(1, turn=3))])
     assert [e.epoch for e in log.read(0)] == [1, 2]
+
+
+def test_an_update_of_another_history_is_refused(opened: Open) -> None:
+    log = opened()
+    log.reissue(0)
+    log.append([entry(1)])
+    for wrong in (entry(2, after=entry(1, request="other")), structs.replace(entry(2), update=b"changed")):
+        with pytest.raises(ForkedError, match="update 2"):
+            append_surely(log, [wrong])
+    assert log.read(0) == [entry(1)]
+    log.append([entry(2)])
+    assert log.reissue(1) == 2
+    log.append([entry(3, epoch=2)])
+    assert log.fence().chain == entry(3, epoch=2).chain
 
 
 def test_one_of_many_reissues_the_token(opened: Open) -> None:
@@ -137,7 +155,8 @@ def test_of_many_that_append_the_same_seq_one_succeeds(opened: Open) -> None:
 
     def attempt(holder: int) -> None:
         try:
-            logs[holder].append([entry(1, holder=holder), entry(2, holder=holder)])
+            first = entry(1, holder=holder)
+            logs[holder].append([first, entry(2, holder=holder, after=first)])
             taken.append(holder)
         except BehindError:
             pass
@@ -214,9 +233,9 @@ def test_etcd_refuses_what_is_too_large_and_has_none_of_it(etcd: str) -> None:
     log = EtcdLog(etcd, uuid.uuid4().hex)
     log.reissue(0)
     with pytest.raises(TooLargeError, match="too large"):
-        append_surely(log, [entry(1), structs.replace(entry(2), update=b"x" * 2_000_000)])
+        append_surely(log, chained("", [entry(1), structs.replace(entry(2), update=b"x" * 2_000_000)]))
     assert log.read(0) == []
-    fits = structs.replace(entry(1), update=b"x" * (EtcdLog.largest - 1000))
+    (fits,) = chained("", [structs.replace(entry(1), update=b"x" * (EtcdLog.largest - 1000))])
     assert size_of(fits) <= EtcdLog.largest
     append_surely(log, [fits])
     assert log.read(0) == [fits]

@@ -19,7 +19,7 @@ from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
 from plait.gyro.belt.databases.sqlite_connection import SqliteConnection, SqliteCursor
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError, TooLargeError, size_of
-from plait.gyro.belt.records import Call, Entry
+from plait.gyro.belt.records import Call, Entry, chained
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.cluster import Crash
 from tests.gyro.belt.engines import Postgresql
@@ -262,7 +262,7 @@ def test_row_images_are_right_where_statements_are_not(before: str, statement: s
                 reply, update = visit.execute(call("global", statement))
                 visit.commit([], None)  # type: ignore[arg-type]
             time.sleep(0.005)  # now() is later there
-            there.apply([Entry(1, 1, 0, 0, "global", "global", b"{}", reply, update)], 1)
+            there.apply(chained("", [Entry(1, 1, 0, 0, "global", "global", b"{}", reply, update)]), 1)
             same[made.__name__] = prizes(here) == prizes(there)
             assert len(prizes(here)) == 1
     assert same == {"SqliteDatabase": True, "Statements": False}

@@ -96,6 +96,10 @@ class MariadbDatabase:
         """Always 0: Galera replicates, so servers apply no updates."""
         return 0
 
+    def chain(self) -> str:
+        """Always empty: servers apply no updates."""
+        return ""
+
     def identity(self) -> str | None:
         """The identity while this process runs: Galera itself keeps nodes apart that do not belong together."""
         return self._identity

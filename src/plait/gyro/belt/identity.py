@@ -38,6 +38,11 @@ def confirm(number: int, database: Database, log: Log) -> None:
             f"the log is behind: its last update is {last}, but server {number} has applied update {applied}",
             hint="the log is an older copy: restore a newer one, or restore all servers and the log from one backup",
         )
+    if applied and log.read(applied - 1, 1)[0].chain != database.chain():
+        raise UsageError(
+            f"the log and server {number} have different histories: update {applied} is another one in the log",
+            hint="the log or the database was restored, and went on from there: restore all of them from one backup",
+        )
 
 
 def _introduce(number: int, cluster: str, database: Database, log: Log) -> None:

@@ -27,7 +27,16 @@ import msgspec
 from plait.gyro.belt.databases.database import AgainError, Database, Visit
 from plait.gyro.belt.logs.log import BehindError, Fence, FencedError, Log, LogGoneError, TooLargeError, size_of
 from plait.gyro.belt.metrics import Metrics
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, OversizeError, Token
+from plait.gyro.belt.records import (
+    Call,
+    DatabaseGoneError,
+    Entry,
+    OperationError,
+    Outcome,
+    OversizeError,
+    Token,
+    chained,
+)
 
 logger = logging.getLogger("plait.gyro")
 BATCH = 64
@@ -358,11 +367,10 @@ class Node:
                 done.append((waiting, Outcome(reply, seq, 0 if entries else visit.position)))
                 continue
             arguments = msgspec.json.encode(call.arguments)
-            entries.append(
-                Entry(
-                    seq + 1, self.epoch, self.turn, self.server, call.request, call.operation, arguments, reply, update
-                )
+            made = Entry(
+                seq + 1, self.epoch, self.turn, self.server, call.request, call.operation, arguments, reply, update
             )
+            entries += chained(entries[-1].chain if entries else visit.chain, [made])
             done.append((waiting, Outcome(reply, seq + 1, 0, wrote=True)))
         return entries
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +25,39 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """JSON."""
     update: bytes
     """Row images, in the format of the DBMS."""
+    chain: str = ""
+    """A hash of this update and all updates before it (see `link`)."""
+
+
+def link(before: str, entry: Entry) -> str:
+    """The hash of a history: of the history before an update, and of the update. The empty history has an empty hash."""
+    content = msgspec.msgpack.encode((before, msgspec.structs.replace(entry, chain="")))
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def chained(before: str, entries: Sequence[Entry]) -> list[Entry]:
+    """Updates that follow a history, with their hashes."""
+    found = []
+    for entry in entries:
+        before = link(before, entry)
+        found.append(msgspec.structs.replace(entry, chain=before))
+    return found
+
+
+class ForkedError(Exception):
+    """Updates do not follow the history that they are added to: the states of servers, or a server and the log, differ."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(
+            f"update {seq} does not follow the history here: the server and the log have different histories"
+        )
+
+
+def follow(before: str, entry: Entry) -> str:
+    """The hash of a history and the update that is added to it. ForkedError: the update was made for another one."""
+    if entry.chain != link(before, entry):
+        raise ForkedError(entry.seq)
+    return entry.chain
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):

@@ -22,6 +22,8 @@ class Visit(Protocol):
 
     seq: int
     """The seq of the last applied update."""
+    chain: str
+    """The hash of all applied updates."""
     position: int
     """The number of committed writers before this visit."""
 
@@ -50,6 +52,9 @@ class Database(Protocol):
 
     def identify(self, identity: str | None) -> None:
         """Store the identity durably."""
+
+    def chain(self) -> str:
+        """The hash of the updates that the state contains."""
 
     def schema(self) -> str:
         """The tables of this DBMS as text, for comparison between servers."""

@@ -29,7 +29,7 @@ from plait.gyro.belt.databases.dbapi import SAVEPOINT
 from plait.gyro.belt.databases.postgresql_connection import PgConnection
 from plait.gyro.belt.databases.postgresql_rows import Table, install, tables
 from plait.gyro.belt.logs.log import Log, append_surely
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed, follow
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs
 
@@ -113,6 +113,11 @@ class PostgresqlDatabase:
         with self._connection("") as db:
             db.execute(f"UPDATE {OURS}identity SET identity = %s", (identity,))
 
+    def chain(self) -> str:
+        """The hash of the updates that the state contains."""
+        with self._connection("") as db:
+            return _chain(db)
+
     def schema(self) -> str:
         """Tables, columns and keys, as text."""
         return "\n".join(
@@ -193,17 +198,18 @@ class PostgresqlDatabase:
         with self._connection("apply") as db:
             db.execute("SET session_replication_role = replica")  # their effects are part of the update
             with _transaction(db, _BEGIN):
-                applied = _int(db, f"SELECT applied FROM {OURS}state")
+                applied, chain = _int(db, f"SELECT applied FROM {OURS}state"), _chain(db)
                 for entry in entries:
                     if entry.seq <= applied:
                         continue
                     if entry.seq != applied + 1:
                         raise ValueError(f"update {entry.seq} cannot follow update {applied}")
+                    chain = follow(chain, entry)
                     self.change(db, entry)
                     if entry.holder == server:
                         _remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
                     applied = entry.seq
-                db.execute(f"UPDATE {OURS}state SET applied = %s", (applied,))
+                db.execute(f"UPDATE {OURS}state SET applied = %s, chain = %s", (applied, chain))
 
     def change(self, db: psycopg.Connection[Any], entry: Entry) -> None:
         """Apply one update."""
@@ -297,6 +303,7 @@ class PostgresqlVisit:
         step: Callable[[str], None],
     ) -> None:
         self.seq, self.position = seq, position
+        self.chain = _chain(db)
         self._db = db
         self._tables = known
         self._server = server
@@ -330,7 +337,7 @@ class PostgresqlVisit:
         first = entries[0]
         for entry in entries:
             _remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
-        self._db.execute(f"UPDATE {OURS}state SET applied = %s", (entries[-1].seq,))
+        self._db.execute(f"UPDATE {OURS}state SET applied = %s, chain = %s", (entries[-1].seq, entries[-1].chain))
         self._step("captured")
         name = sql.Literal(f"{OURS}{self._server}:{first.epoch}:{first.turn}:{first.seq}")
         self._db.execute(sql.SQL("PREPARE TRANSACTION {}").format(name))
@@ -406,3 +413,9 @@ def _remember(
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _chain(db: psycopg.Connection[Any]) -> str:
+    """The hash of the updates that the state contains."""
+    ((found,),) = db.execute(f"SELECT chain FROM {OURS}state").fetchall()
+    return str(found)

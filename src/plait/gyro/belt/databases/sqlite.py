@@ -24,7 +24,7 @@ from plait.gyro.belt.databases.dbapi import SAVEPOINT
 from plait.gyro.belt.databases.sqlite_connection import GONE, SqliteConnection
 from plait.gyro.belt.ids import COUNTERS, TABLE, Ids, quoted
 from plait.gyro.belt.logs.log import BehindError, FencedError, Log, TooLargeError, append_surely
-from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
+from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, ForkedError, OperationError, Outcome, failed, follow
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs
 
@@ -32,8 +32,9 @@ with needs("serve"):
     import apsw
 
 _OURS = f"""
-CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL);
-INSERT OR IGNORE INTO {OURS}state VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS {OURS}state (one INTEGER PRIMARY KEY CHECK (one = 1), applied INTEGER NOT NULL,
+  chain TEXT NOT NULL);
+INSERT OR IGNORE INTO {OURS}state VALUES (1, 0, '');
 CREATE TABLE IF NOT EXISTS {OURS}identity (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT);
 INSERT OR IGNORE INTO {OURS}identity VALUES (1, NULL);
 CREATE TABLE IF NOT EXISTS {OURS}done (
@@ -161,6 +162,11 @@ class SqliteDatabase:
         with self._turn, self._transaction(self._local) as db:
             db.execute(f"UPDATE {OURS}identity SET identity = ?", (identity,))
 
+    def chain(self) -> str:
+        """The hash of the updates that the state contains."""
+        with self._reader() as db:
+            return _chain(db)
+
     def schema(self) -> str:
         """Tables, columns and keys, as text."""
         lines = []
@@ -230,17 +236,18 @@ class SqliteDatabase:
     def apply(self, entries: Sequence[Entry], server: int) -> None:
         """Apply new updates in order. One transaction also stores the seq of the last one."""
         with self._turn, self._transaction(self._remote) as db:
-            applied = self._place(db)[0]
+            applied, chain = self._place(db)[0], _chain(db)
             for entry in entries:
                 if entry.seq <= applied:
                     continue
                 if entry.seq != applied + 1:
                     raise ValueError(f"update {entry.seq} cannot follow update {applied}")
+                chain = follow(chain, entry)
                 self.change(db, entry)
                 if entry.holder == server:
                     _remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
                 applied = entry.seq
-            db.execute(f"UPDATE {OURS}state SET applied = ?", (applied,))
+            db.execute(f"UPDATE {OURS}state SET applied = ?, chain = ?", (applied, chain))
             self._step("applied")
         self._owed = 0 if applied >= self._owed else self._owed
 
@@ -311,6 +318,7 @@ class SqliteVisit:
 
     def __init__(self, db: apsw.Connection, place: tuple[int, int], ids: Ids, step: Callable[[str], None]) -> None:
         self.seq, self.position = place
+        self.chain = _chain(db)
         self.owed = 0
         self._db = db
         self._ids = ids
@@ -341,12 +349,13 @@ class SqliteVisit:
         for entry in entries:
             _remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
         if entries:
-            self._db.execute(f"UPDATE {OURS}state SET applied = ?", (entries[-1].seq,))
+            last = entries[-1]
+            self._db.execute(f"UPDATE {OURS}state SET applied = ?, chain = ?", (last.seq, last.chain))
             self._step("captured")
             self.owed = entries[-1].seq  # until the log certainly refuses them
             try:
                 append_surely(log, entries)
-            except (BehindError, FencedError, TooLargeError):
+            except (BehindError, FencedError, ForkedError, TooLargeError):
                 self.owed = 0
                 raise
             self._step("appended")
@@ -392,3 +401,9 @@ def _resolve(reason: int, _change: apsw.TableChange) -> int:
 
 
 SqliteDatabase.visits = SqliteVisit
+
+
+def _chain(db: apsw.Connection) -> str:
+    """The hash of the updates that the state contains."""
+    ((found,),) = db.execute(f"SELECT chain FROM {OURS}state")
+    return str(found)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from plait.gyro.belt.logs.log import Fence, LogGoneError, admit
 from plait.gyro.belt.records import Entry
 from plait.kernel.extras import needs
@@ -15,11 +17,12 @@ with needs("serve"):
     import apsw
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, turn INTEGER, last INTEGER);
-INSERT OR IGNORE INTO fence VALUES (1, 0, 0, 0);
+CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, turn INTEGER, last INTEGER,
+  chain TEXT);
+INSERT OR IGNORE INTO fence VALUES (1, 0, 0, 0, '');
 CREATE TABLE IF NOT EXISTS entries (
   seq INTEGER PRIMARY KEY, epoch INTEGER, turn INTEGER, holder INTEGER, request TEXT, operation TEXT,
-  arguments BLOB, reply BLOB, updates BLOB);
+  arguments BLOB, reply BLOB, updates BLOB, chain TEXT);
 CREATE TABLE IF NOT EXISTS agreed (key TEXT PRIMARY KEY, value TEXT);
 """
 
@@ -64,21 +67,20 @@ class EmbeddedLog:
 
     def fence(self) -> Fence:
         """The current fence."""
-        return Fence(*self._query("SELECT epoch, turn, last FROM fence")[0])  # type: ignore[arg-type]
+        return Fence(*self._query("SELECT epoch, turn, last, chain FROM fence")[0])  # type: ignore[arg-type]
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Append entries of one turn, all or none."""
         with self._transaction():
-            (row,) = self._db.execute("SELECT epoch, turn, last FROM fence")
+            (row,) = self._db.execute("SELECT epoch, turn, last, chain FROM fence")
             after = admit(Fence(*row), entries)
             self._db.executemany(
-                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (e.seq, e.epoch, e.turn, e.holder, e.request, e.operation, e.arguments, e.reply, e.update)
-                    for e in entries
-                ],
+                "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [msgspec.structs.astuple(entry) for entry in entries],
             )
-            self._db.execute("UPDATE fence SET epoch = ?, turn = ?, last = ?", (after.epoch, after.turn, after.last))
+            self._db.execute(
+                "UPDATE fence SET epoch = ?, turn = ?, last = ?, chain = ?", msgspec.structs.astuple(after)
+            )
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
         """The entries after a seq."""

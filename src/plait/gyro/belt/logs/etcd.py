@@ -95,7 +95,7 @@ class EtcdLog:
         fence, revision = self._fence()
         if fence.epoch != epoch:
             return None
-        put = self._put("fence", msgspec.json.encode(Fence(epoch + 1, 0, fence.last)))
+        put = self._put("fence", msgspec.json.encode(Fence(epoch + 1, 0, fence.last, fence.chain)))
         answer = self._ask("txn", {"compare": [self._unchanged(revision)], "success": [put]})
         return epoch + 1 if answer.get("succeeded") else None
 

@@ -15,17 +15,19 @@ from typing import Protocol
 
 import msgspec
 
-from plait.gyro.belt.records import Entry
+from plait.gyro.belt.records import Entry, ForkedError, follow
 
 logger = logging.getLogger("plait.gyro")
 
 
 class Fence(msgspec.Struct, frozen=True, array_like=True):
-    """The newest epoch, the last turn in it that appended entries, and the seq of the last entry."""
+    """The newest epoch, the last turn in it that appended entries, and the seq and the hash of the last entry."""
 
     epoch: int = 0
     turn: int = 0
     last: int = 0
+    chain: str = ""
+    """The hash of all entries."""
 
 
 class FencedError(Exception):
@@ -64,7 +66,7 @@ class Log(Protocol):
     def append(self, entries: Sequence[Entry]) -> None:
         """Append entries of one turn, all or none, durably.
 
-        Raises FencedError, BehindError, TooLargeError or LogGoneError.
+        Raises FencedError, BehindError, ForkedError, TooLargeError or LogGoneError.
         """
 
     def read(self, after: int, limit: int = 1000) -> list[Entry]:
@@ -96,7 +98,10 @@ def admit(fence: Fence, entries: Sequence[Entry]) -> Fence:
         raise FencedError(fence)
     if first.seq != fence.last + 1:
         raise BehindError(fence.last)
-    return Fence(first.epoch, first.turn, entries[-1].seq)
+    chain = fence.chain
+    for entry in entries:
+        chain = follow(chain, entry)
+    return Fence(first.epoch, first.turn, entries[-1].seq, chain)
 
 
 def append_surely(log: Log, entries: Sequence[Entry]) -> None:
@@ -113,7 +118,7 @@ def append_surely(log: Log, entries: Sequence[Entry]) -> None:
                 return
             try:
                 log.append(entries)
-            except (BehindError, FencedError, TooLargeError):
+            except (BehindError, FencedError, ForkedError, TooLargeError):
                 # The refusal is final, unless an earlier attempt has succeeded.
                 if not (unsure and _has(log, entries[0])):
                     raise
