@@ -215,7 +215,7 @@ def normal_form(condition: Condition, instance: str) -> tuple[Condition, dict[Te
 
     >>> row = Column("carts#7", "id", "number")
     >>> str(normal_form(Compare("=", row, Parameter("cart")), "carts#7")[0])
-    'row.id = :0'
+    'row.id = :1'
     """
     renamed: dict[Term, Term] = {}
     instances = {instance: "row"}
