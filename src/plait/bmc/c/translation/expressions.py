@@ -475,6 +475,9 @@ class Expressions(Memory, abc.ABC):
         def act(at: Located) -> None:
             variable, index = self.cell(at)
             known = self._contents(variable)
+            flag = self.flag(at)
+            if reads and flag is not None and variable.process is not None:
+                self.doubt(flag, at)
             self.silent = True
             new = calculate(Val(Read(before), target.type, known))
             self.silent = False

@@ -264,7 +264,7 @@ class Memory:
             if flag is None or variable.process is not None:
                 known: Expr = flag if flag is not None and copies else TRUE
                 if flag is not None and not copies:
-                    self._doubt(flag, source)
+                    self.doubt(flag, source)
                 value = self.code.load(variable, index, synchronizes=synchronizes)
                 return Val(converted(value, _own(variable), t), t, self._contents(variable), known=known)
         number = integer(t)
@@ -344,9 +344,9 @@ class Memory:
             return
         self.code.step(actions, waits=waits, synchronizes=synchronizes)
         if certain is not None:
-            self._doubt(Read(certain), at)
+            self.doubt(Read(certain), at)
 
-    def _doubt(self, known: Expr, at: Located) -> None:
+    def doubt(self, known: Expr, at: Located) -> None:
         """If a scalar was read that is not set: the run may go on with its cell as it is, but that is a violation."""
         code = self.code
         doubt, wrong, done = code.label(), code.label(), code.label("read")
