@@ -203,7 +203,7 @@ class Sequential:
                 cases = "".join(
                     f" case {n}: {target} = {self.expression(1)}; {r.choice(['break;', ''])}" for n in range(3)
                 )
-                return f"switch (({self.expression(2)}) & 3) {{{cases} default: {target}++; }}"
+                return f"switch (({self.expression(2)}) & 3) {{{cases} default: ({target})++; }}"
             case 9:
                 if "x" in self.names:
                     return f"{target} -= 2;"
