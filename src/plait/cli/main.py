@@ -65,6 +65,8 @@ _EXAMPLES = {
   plait diff golden.trace faulty.trace""",
     "bmc": """\
   plait bmc peterson
+  plait bmc examples/bmc/c/counter.c --races
+  plait bmc examples/bmc/threads/bank.py:main_wrong
   plait bmc philosophers -p n=7 --depth 10 --html report.html
   plait bmc projections --slice y
   plait bmc examples/bmc/counter.py --depth 20 --encoding clock --projection off
@@ -215,11 +217,12 @@ the handler of a step.""",
 A trace is a file that plait check saved, the output of plait check --json, or a folder that plait epa run recorded. If \
 the second argument is a model, plait diff replays the first trace on it as far as possible, for example on a fixed \
 model. The exit code is 0 if the runs are the same, and 1 if they differ.""",
-    "bmc": """Check a program whose processes share variables, with a solver, up to a depth.
+    "bmc": """Check a program whose threads share variables: C, Python, or the small language of Plait.
 
-A program is a .plait file, or Python functions marked @thread. Without --depth, the depth grows until a property is \
-violated or all runs are covered. With projections, the solver considers only runs in which every step can influence the \
-property. Plait executes a counterexample before it shows it, saves it, and prints the command that replays it.""",
+Deadlocks, failed assertions, misused locks, invalid memory and indices out of range are found without a property. \
+Several searches run at the same time: all states are enumerated, and solvers look for runs of growing length. Without \
+--depth, they end when a property is violated or all runs are covered. Plait executes a counterexample before it shows \
+it, saves it, and prints the command that replays it.""",
     "zoo": "List the protocols that come with Plait.",
     "rounds": """Work with protocols that go through rounds: tags, round structure, sequential program.
 

@@ -243,7 +243,7 @@ class _Assignments:
                 return self.expression(direct(e), state)
             case Unary("&", Name(declaration)):
                 if self.results.get(id(e), True):
-                    self.expression(e.operand, state)  # Whoever gets the address may read it.
+                    self.expression(e.operand, state)  # A function that gets the address may read it.
                 written = id(e) in self.results
                 return None if state is None else state | {declaration} if written else state
             case Binary("&&" | "||", left, right):
