@@ -189,7 +189,7 @@ def test_the_owner_of_a_lock_is_a_thread() -> None:
 
 def test_a_deadlock_says_what_each_thread_waits_for() -> None:
     found = traced(embrace(), DEADLOCK)
-    assert found.explanation == "deadlock: every thread waits forever."
+    assert found.explanation == "deadlock: threads wait forever."
     assert [(wait.lane, wait.reason) for wait in found.waiting] == [
         ("main", "at bank.py:10: pthread_join(t1, 0);"),
         ("t1", "at bank.py:5: with b:  (b = t2)"),

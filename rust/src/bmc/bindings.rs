@@ -11,8 +11,9 @@ use super::search::{Options, Report, Stop, search};
 
 /// Cells, lowest and highest known value, and whether accesses can race.
 type VariableRow = (usize, i128, i128, bool);
-/// The place of its code, the domains of its inputs, and whether it waits, synchronizes, is inside an atomic section.
-type InstructionRow = (usize, Vec<usize>, bool, bool, bool);
+/// The place of its code, the domains of its inputs, whether it waits, the place of the code of the owner of its lock, and
+/// whether it synchronizes, is inside an atomic section.
+type InstructionRow = (usize, Vec<usize>, bool, Option<usize>, bool, bool);
 /// Its instructions, the cells that are dead at each location, and whether it is spawned, required.
 type ProcessRow = (Vec<InstructionRow>, Vec<Vec<usize>>, bool, bool);
 /// The initial values of the cells, and the process and the inputs of each step.
@@ -58,10 +59,11 @@ impl BmcProgram {
         let op = |(name, a, b): (String, i64, i64)| {
             Op::named(&name, a, b).ok_or_else(|| PyValueError::new_err(format!("no operation: {name} {a} {b}")))
         };
-        let instruction = |(code, inputs, waits, synchronizes, exclusive)| Instruction {
+        let instruction = |(code, inputs, waits, owner, synchronizes, exclusive)| Instruction {
             code,
             inputs,
             waits,
+            owner,
             synchronizes,
             exclusive,
         };

@@ -161,6 +161,8 @@ pub struct Instruction {
     /// The domain of each input, by its number.
     pub inputs: Vec<usize>,
     pub waits: bool,
+    /// If it waits for a lock that only its owner can release: the owner, as the number of a process plus one.
+    pub owner: Option<Code>,
     pub synchronizes: bool,
     pub exclusive: bool,
 }
@@ -259,6 +261,7 @@ impl Program {
                     return Err(format!("process {number}: there is no such domain"));
                 }
                 pieces.push((instruction.code, instruction.inputs.len(), Some(number)));
+                pieces.extend(instruction.owner.map(|code| (code, 0, None)));
             }
         }
         pieces.extend(self.conditions.iter().chain(&self.properties).map(|&code| (code, 0, None)));

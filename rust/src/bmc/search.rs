@@ -1,5 +1,6 @@
 //! The search: all states, layer by layer. So the first state with a property has a shortest run.
 
+use std::iter;
 use std::time::Instant;
 
 use super::arena::{Arena, NONE};
@@ -126,6 +127,8 @@ struct Search<'a> {
     ended: usize,
     properties: Vec<Option<usize>>,
     deadlock: Option<usize>,
+    /// For each process that waits for a lock: the one that holds it. Only valid inside of `is_circular`.
+    holders: Vec<usize>,
     race: Option<(usize, usize, usize)>,
     /// How much of what is looked for was not found yet.
     missing: usize,
@@ -159,6 +162,7 @@ pub fn search(program: &Program, options: &Options, watch: &mut dyn FnMut(usize,
         ended: 0,
         properties: vec![None; program.properties.len()],
         deadlock: None,
+        holders: vec![usize::MAX; program.processes.len()],
         race: None,
         missing,
         deeper: false,
@@ -297,9 +301,12 @@ impl Search<'_> {
                 self.enabled.push((process, location));
             }
         }
-        if self.options.deadlock && self.deadlock.is_none() && self.enabled.is_empty() && self.is_deadlock() {
-            self.deadlock = Some(number);
-            self.missing -= 1;
+        if self.options.deadlock && self.deadlock.is_none() {
+            let all = self.enabled.is_empty() && self.is_deadlock();
+            if all || self.is_circular(number)? {
+                self.deadlock = Some(number);
+                self.missing -= 1;
+            }
         }
         if let Some(races) = &self.races
             && self.race.is_none()
@@ -335,6 +342,31 @@ impl Search<'_> {
             waits |= process.required;
         }
         waits
+    }
+
+    /// Whether processes wait for each other in a circle, each for a lock that the next one holds; a circle of one waits for
+    /// its own lock. They never continue.
+    fn is_circular(&mut self, number: usize) -> Result<bool, Fault> {
+        self.holders.fill(usize::MAX);
+        let mut enabled = self.enabled.iter().map(|&(process, _)| process).peekable();
+        let mut found = false;
+        for (process, code) in self.program.processes.iter().enumerate() {
+            if enabled.next_if_eq(&process).is_some() {
+                continue;
+            }
+            let Some(owner) = code.instructions.get(self.locations[process]).and_then(|step| step.owner) else {
+                continue;
+            };
+            if !found {
+                self.after.copy_from_slice(self.arena.state(number));
+                found = true;
+            }
+            let holder = self.machine.value(self.program, &self.layout, owner, &mut self.after)?;
+            self.holders[process] = usize::try_from(holder - 1).unwrap_or(usize::MAX);
+        }
+        let next = |&process: &usize| self.holders.get(process).copied();
+        let returns = |process| iter::successors(next(&process), next).take(self.holders.len()).any(|p| p == process);
+        Ok(found && (0..self.holders.len()).any(returns))
     }
 
     /// Insert the successors, and look for properties in the new states. `cut`: they are too deep to be inserted.

@@ -30,7 +30,7 @@ enum End {
     Blocked,
     /// A check failed: the cell of its flag.
     Failed(usize),
-    Value(bool),
+    Value(i128),
 }
 
 /// The accesses of a step.
@@ -95,7 +95,12 @@ impl Machine {
 
     /// The value of a condition in a state.
     pub fn holds(&mut self, program: &Program, layout: &Layout, code: Code, state: &mut [u64]) -> Result<bool, Fault> {
-        // Conditions do not write.
+        Ok(self.value(program, layout, code, state)? != 0)
+    }
+
+    /// The value of an expression in a state.
+    pub fn value(&mut self, program: &Program, layout: &Layout, code: Code, state: &mut [u64]) -> Result<i128, Fault> {
+        // Expressions do not write.
         let mut end = execute(program, layout, code, state, &[], &mut self.small, &mut Silent);
         if end == Err(Fault::Numbers) {
             end = execute(program, layout, code, state, &[], &mut self.large, &mut Silent);
@@ -243,7 +248,7 @@ fn execute<N: Number, R: Recorder>(
                 }
             }
             Op::Goto(location) => return Ok(End::Goto(location as usize)),
-            Op::Return => return Ok(End::Value(pop!() != N::ZERO)),
+            Op::Return => return Ok(End::Value(pop!().widened())),
         }
     }
 }

@@ -4,8 +4,14 @@ use super::program::{Initial, Instruction, Op, Process, Program, Variable};
 use super::search::{Options, Stop, search};
 
 fn process(codes: &[usize]) -> Process {
-    let instruction =
-        |&code| Instruction { code, inputs: Vec::new(), waits: false, synchronizes: false, exclusive: false };
+    let instruction = |&code| Instruction {
+        code,
+        inputs: Vec::new(),
+        waits: false,
+        owner: None,
+        synchronizes: false,
+        exclusive: false,
+    };
     let instructions: Vec<Instruction> = codes.iter().map(instruction).collect();
     let dead = vec![Vec::new(); instructions.len() + 2];
     Process { instructions, spawned: false, required: true, dead }

@@ -24,6 +24,13 @@ REFUSED = {
     "variable length": ("", "int main(void) { x++; int n = x, a[n]; return a[0]; }", "length is not a constant", 5),
     "assembly": ("", 'int main(void) { __asm__("nop"); return 0; }', "inline assembly", 5),
     "no body": ("int mystery(int);", "int main(void) { return mystery(1); }", "the function mystery", 5),
+    "no body behind a pointer": (
+        "void (*f)(void *) = free;",
+        "int main(void) { f(&x); return 0; }",
+        "a call through a pointer to free",
+        5,
+    ),
+    "errno": ("#include <errno.h>", "int main(void) { errno = x; return 0; }", "errno", 5),
     "variadic": (
         "int f(int n, ...) { return n; }",
         "int main(void) { return f(1, 2); }",

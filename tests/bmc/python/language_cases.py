@@ -35,6 +35,26 @@ CASES: dict[str, Case] = {
         "HIGH = 5",
         "HIGH = 6",
     ),
+    "default arguments of nested functions": Case(
+        """
+        out = []
+        def main():
+            x = len(out) + 1
+            def f(a=x, b=[], *, c=x):
+                b.append(a)
+                return len(b) * 10 + c
+            x = 2
+            assert f() == 11 and f() == 21 and f(5, [], c=3) == 13
+            threads = [Thread(target=lambda i=i: out.append(i)) for i in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert out == [0, 1] or out == [1, 0]
+        """,
+        "lambda i=i:",
+        "lambda i=x:",
+    ),
     "arithmetic of lists": Case(
         """
         def main():

@@ -88,6 +88,50 @@ CASES: dict[str, Case] = {
         "for _ in range(4)",
         "deadlock",
     ),
+    "two threads wait for each other while another one runs": Case(
+        """
+        one, two = threading.Lock(), threading.Lock()
+        beat = 0
+        def heart():
+            global beat
+            while True:
+                beat = 1 - beat
+        def left():
+            with one, two:
+                pass
+        def right():
+            with one, two:
+                pass
+        def main():
+            Thread(target=heart, daemon=True).start()
+            run(left, right)
+        """,
+        "def right():\n            with one, two:",
+        "def right():\n            with two, one:",
+        "deadlock",
+    ),
+    "any thread may release a lock": Case(
+        """
+        one, two = threading.Lock(), threading.Lock()
+        def helper():
+            while True:
+                if two.locked():
+                    two.release()
+        def left():
+            with one:
+                two.acquire()
+        def right():
+            two.acquire()
+            with one:
+                pass
+        def main():
+            Thread(target=helper, daemon=True).start()
+            run(left, right)
+        """,
+        "two.release()",
+        "pass",
+        "deadlock",
+    ),
     "no switch without suspension": Case(
         """
         count = 0
@@ -372,10 +416,8 @@ CASES: dict[str, Case] = {
     ),
     "daemon": Case(
         """
-        lock = threading.Lock()
         def work():
-            lock.acquire()
-            lock.acquire()
+            threading.Event().wait()
         def main():
             Thread(target=work, daemon=True).start()
         """,

@@ -24,6 +24,9 @@ REFUSED: dict[str, tuple[str, str]] = {
     "x = threading.Timer(1, main)": ("Timer", "x = threading.Timer(1, main)"),
     "x = {}\n    x |= {}": ("arithmetic", "x |= {}"),
     "x = [y for y in 'abc']": ("for over a text", "x = [y for y in 'abc']"),
+    "n = 0\n    while n < 2:\n        n = (lambda q=n: q)() + 1": ("the default argument q", "lambda q=n"),
+    "x, *y = (1, 2, 3)": ("* in an assignment", "x, *y = (1, 2, 3)"),
+    "x, *y = [1, 2, 3]": ("* in an assignment", "x, *y = [1, 2, 3]"),
     "x = f'{1}' == '1'": ("cannot be compared", "x = f'{1}' == '1'"),
     "x = (yield 1)": ("generator", "def main():"),
     "x = missing": ("no variable missing", "x = missing"),
@@ -74,6 +77,38 @@ def test_closure_of_a_function_in_a_loop(tmp_path: Path) -> None:
             n += 1
     """
     with pytest.raises(PlaitError, match="work uses n of start, which a loop calls"):
+        load_text(tmp_path, text)
+
+
+def test_closure_that_outlives_its_call_in_a_loop(tmp_path: Path) -> None:
+    text = """
+    def make(v):
+        n = v
+        def get():
+            return n
+        return get
+    def main():
+        found = []
+        while len(found) < 2:
+            found.append(make(len(found)))
+        assert found[0]() == 0
+    """
+    with pytest.raises(PlaitError, match="get uses n of make, which a loop calls, after make has ended"):
+        load_text(tmp_path, text)
+
+
+def test_attribute_of_an_exception(tmp_path: Path) -> None:
+    text = """
+    class Refused(Exception):
+        def __init__(self, code):
+            self.code = code
+    def main():
+        try:
+            raise Refused(3)
+        except Refused as error:
+            assert error.code == 3
+    """
+    with pytest.raises(PlaitError, match="the attribute code of an exception is not supported"):
         load_text(tmp_path, text)
 
 

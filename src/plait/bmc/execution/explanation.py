@@ -42,7 +42,7 @@ SENTENCES = {
     LOCKS: "a lock or another synchronization object is misused",
     MEMORY: "a pointer is not valid, or memory that was never set is read",
     LEAKS: "a thread is left behind",
-    DEADLOCK: "every thread waits forever",
+    DEADLOCK: "threads wait forever",
     RACES: "two threads access the same memory at the same time, and at least one of them writes it",
     LIMITS: "the run reaches a limit of the translation",
 }

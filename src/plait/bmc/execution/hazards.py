@@ -46,8 +46,30 @@ def waiting(interpreter: Interpreter, state: State) -> list[int]:
     """The processes that wait forever, if the state is a deadlock; else none.
 
     In a deadlock, every process has ended, was never started, or waits, perhaps for another one to leave an atomic
-    section; and a process waits without which the program is not over.
+    section; and a process waits without which the program is not over. Or processes wait for each other's locks in a circle.
     """
+    return _all_waiting(interpreter, state) or _circle(interpreter, state)
+
+
+def _circle(interpreter: Interpreter, state: State) -> list[int]:
+    """Processes that wait for each other in a circle, each for a lock that the next one holds; else none."""
+    holders: dict[int, int] = {}
+    for process in range(len(interpreter.program.processes)):
+        step = next_instruction(interpreter, state, process)
+        if step is not None and step.owner is not None:
+            holder = int(interpreter.evaluate(step.owner, state)) - 1
+            if holder >= 0 and not any(True for _ in next_steps(interpreter, state, process)):
+                holders[process] = holder
+    for process in holders:
+        circle = [process]
+        while (following := holders.get(circle[-1])) is not None and following not in circle:
+            circle.append(following)
+        if following == process:
+            return sorted(circle)
+    return []
+
+
+def _all_waiting(interpreter: Interpreter, state: State) -> list[int]:
     found = []
     for process, code in enumerate(interpreter.program.processes):
         step = next_instruction(interpreter, state, process)

@@ -108,7 +108,8 @@ class Interpreter:
         for code in self.program.processes:
             for step in code.instructions:
                 for domain in step.inputs:
-                    self.domain(domain, f"line {step.place.line}: {step.label}")
+                    file = f"{step.place.file}, " if step.place.file else ""
+                    self.domain(domain, f"{file}line {step.place.line}: {step.label}")
 
     def starts(self, state: State) -> bool:
         """Whether the initial condition holds."""
@@ -130,7 +131,10 @@ class Interpreter:
                 )
             low, high = -(1 << (self.width - 1)), (1 << (self.width - 1)) - 1
         if high - low >= MOST_VALUES:
-            raise UsageError(f"{what} has too many values: {high - low + 1:,}", hint="give it a smaller range")
+            raise UsageError(
+                f"{what} has too many values: {high - low + 1:,}",
+                hint=("give it a smaller range, or let a solver decide: ", Argument("encoding", "clock")),
+            )
         return tuple(dict.fromkeys(self.wrap(value) for value in range(low, high + 1)))
 
     def wrap(self, value: Value) -> Value:

@@ -173,7 +173,7 @@ class _Lowering:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def _instruction(self, step: Instruction) -> tuple[int, list[int], bool, bool, bool]:
+    def _instruction(self, step: Instruction) -> tuple[int, list[int], bool, int | None, bool, bool]:
         code = len(self.ops)
         self.inputs = step.inputs
         if self._actions(step.body):
@@ -187,7 +187,8 @@ class _Lowering:
             one = (step.process, step.location, number) in self.unused
             low = domain.low or 0
             domains.append(self._domain(Domain(domain.kind, low, low) if one else domain))
-        return code, domains, step.waits, step.synchronizes, step.exclusive
+        owner = None if step.owner is None else self._condition(step.owner)
+        return code, domains, step.waits, owner, step.synchronizes, step.exclusive
 
     def _condition(self, e: Expr) -> int:
         code = len(self.ops)

@@ -75,6 +75,8 @@ class Code(msgspec.Struct, eq=False):
     otherwise: Label | None = None
     inputs: tuple[Domain, ...] = ()
     waits: bool = False
+    owner: Read | None = None
+    """The owner of the lock that it waits for (see `Instruction`)."""
     synchronizes: bool = False
     assumes: bool = False
     section: bool = False
@@ -339,15 +341,18 @@ class CodeBuilder:
         actions: Sequence[Action] | Deferred,
         *,
         waits: bool = False,
+        owner: Read | None = None,
         inputs: tuple[Domain, ...] = (),
         place: Place | None = None,
         synchronizes: bool = True,
     ) -> None:
         """An operation that is atomic in the language: a lock, an atomic counter. `waits`: it can wait for others.
 
-        Not `synchronizes`: an ordinary access with checks that are a part of it.
+        `owner`: who holds the lock that it waits for. Not `synchronizes`: an ordinary access with checks that are a part
+        of it.
         """
-        added = self._add(Code((), place or self.here, inputs=inputs, waits=waits, synchronizes=synchronizes))
+        here = place or self.here
+        added = self._add(Code((), here, inputs=inputs, waits=waits, owner=owner, synchronizes=synchronizes))
         if callable(actions):
             self.deferred.append((added, actions))
         else:

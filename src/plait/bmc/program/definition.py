@@ -194,6 +194,8 @@ class Instruction(msgspec.Struct, frozen=True, eq=False):
     waits: bool = False
     """Whether the step waits for other threads while it is not enabled: a lock, a join. Otherwise, it is an `assume`:
     a run in which the process never continues is not a deadlock."""
+    owner: Read | None = None
+    """If the step waits for a lock that only its owner can release: the owner, as the number of a process plus one."""
     synchronizes: bool = False
     """Whether its accesses are atomic for the language (locks, atomics): two such accesses are not a data race."""
     exclusive: bool = False

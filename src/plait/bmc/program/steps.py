@@ -130,6 +130,7 @@ class _Packing:
                     next((o.place for o in self._statements(number, operations)), first.place),
                     inputs,
                     waits=bool(blocking) and all(o.waits for o in blocking),
+                    owner=first.owner if blocking == [first] else None,
                     synchronizes=all(o.synchronizes or o.section for o in operations if self._touches(o)),
                     exclusive=first.section and not first.entry,
                 )

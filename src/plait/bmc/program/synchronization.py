@@ -65,9 +65,10 @@ def _take(code: CodeBuilder, owner: Cell, depth: Cell | None) -> list[Action]:
     return [_write(owner, me(code)), *([] if depth is None else [_plus(depth, 1)])]
 
 
-def acquire(code: CodeBuilder, owner: Cell, depth: Cell | None = None) -> None:
-    """Wait for a lock and take it. A recursive lock has a depth."""
-    code.step([Require(_can_take(code, owner, depth)), *_take(code, owner, depth)], waits=True)
+def acquire(code: CodeBuilder, owner: Cell, depth: Cell | None = None, *, anyone: bool = False) -> None:
+    """Wait for a lock and take it. A recursive lock has a depth. With `anyone`, other processes may release it."""
+    actions = [Require(_can_take(code, owner, depth)), *_take(code, owner, depth)]
+    code.step(actions, waits=True, owner=None if anyone else Read(*owner))
 
 
 def try_acquire(code: CodeBuilder, owner: Cell, depth: Cell | None = None) -> Expr:

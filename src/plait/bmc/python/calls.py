@@ -113,6 +113,7 @@ class Calls(Objects):
     def call_known(self, target: Any, found: list[Value], named: dict[str, Value], node: ast.AST) -> Value:
         """Call a function of the user."""
         if isinstance(target, Closure):
+            self._require_own_variables(target, node)
             return self.inline(target.function, found, named, node, outer=target.frame, owner=target.frame.owner)
         if isinstance(target, Bound):
             if self.is_library_class(target.owner) and found:
@@ -129,6 +130,21 @@ class Calls(Objects):
         module = getattr(target, "__module__", None)
         full = f"{module}.{name}" if module not in (None, "builtins") else name
         raise self.refused(node, f"{full} is not supported", "remove the call, or write the function in Python")
+
+    def _require_own_variables(self, target: Closure, node: ast.AST) -> None:
+        """All calls of a function that a loop makes have the same variables, so a nested one must not outlive its call."""
+        frame: Frame | None = target.frame
+        while frame is not None:
+            used = target.function.free & frame.function.captured
+            if frame.repeated and used and frame.function.node not in self.depth:
+                if self.heap.settled:
+                    name, outer = target.function.name, frame.function.name
+                    what = (
+                        f"{name} uses {', '.join(sorted(used))} of {outer}, which a loop calls, after {outer} has ended"
+                    )
+                    raise self.refused(node, what, f"pass the values as arguments of {name}, or use an object")
+                self.heap.unrolled.update(frame.repeated)
+            frame = frame.outer
 
     def call_function(
         self, target: Callable[..., Any], found: list[Value], named: dict[str, Value], node: ast.AST, owner: type | None
@@ -192,7 +208,7 @@ class Calls(Objects):
         if isinstance(body, list) and any(isinstance(n, ast.Yield | ast.YieldFrom) for s in body for n in ast.walk(s)):
             raise self.refused(node, f"{function.name} is a generator", "collect the items in a list")
         context = self.of.context((self.frame.context, self.code.number), node, (function.node, tag))
-        frame = Frame(function, context, context, outer, owner, bool(self.loops))
+        frame = Frame(function, context, context, outer, owner, tuple(self.loops))
         self._bind(frame, found, named, node)
         before, here = self.frame, self.code.here
         end = self.code.label()
@@ -236,12 +252,8 @@ class Calls(Objects):
                 raise self.refused(node, f"{function.name} has no free parameter {name}", "correct the call")
             values[name] = value
         rebound = Bindings(function.node.body if isinstance(function.node.body, list) else [function.node.body]).counts
-        defaults: list[tuple[str, ast.expr | None]] = list(
-            zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True)
-        )
-        defaults += [(x.arg, d) for x, d in zip(a.kwonlyargs, a.kw_defaults, strict=True)]
-        for name, default in defaults:
-            if name not in values and default is not None:
+        for name, default in function.defaults:
+            if name not in values:
                 values[name] = self._default(function, name, default, frame)
         for name in (*positional, *(x.arg for x in a.kwonlyargs), *([a.vararg.arg] if a.vararg else [])):
             if name not in values:
@@ -254,15 +266,15 @@ class Calls(Objects):
                 self.store(frame.key(name), value, name, local=not frame.shares(name))
 
     def _default(self, function: Function, name: str, default: ast.expr, frame: Frame) -> Value:
-        """The value of a default argument: of the function object if there is one, else of the expression."""
-        origin = function.origin
-        signature = inspect.signature(origin)
-        if frame.outer is None and name in signature.parameters:
+        """The value of a default argument: of the function object, or from the definition of a nested function."""
+        if frame.outer is not None:
+            key = frame.outer.default(function.node, name)
+            constant = frame.outer.defaults.get(key)
+            return self.fetch(key, name, local=False) if constant is None else constant
+        signature = inspect.signature(function.origin)
+        if name in signature.parameters:
             return self.of.imported(signature.parameters[name].default)
-        before, self.frame = self.frame, frame.outer or self.frame
-        value = self.expr(default)
-        self.frame = before
-        return value
+        return self.expr(default)
 
     # -- methods -------------------------------------------------------------------------------------------------------
 

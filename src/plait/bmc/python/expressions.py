@@ -128,7 +128,26 @@ class Expressions(Calls):
             function = self.frame.function.inner(node)
             found = self.heap.functions[key] = Closure(function, self.frame)
         found.frame = self.frame
+        for name, default in found.function.defaults:
+            self._evaluate_default(node, name, default)
         return known(found)
+
+    def _evaluate_default(self, node: ast.AST, name: str, default: ast.expr) -> None:
+        """The value of a default argument, when the function is defined."""
+        value = self.expr(default)
+        key = self.frame.default(node, name)
+        if all(isinstance(part, Constant) for part in value.parts):
+            self.frame.defaults[key] = value
+            return
+        if self.loops and self.heap.settled:
+            raise self.refused(
+                default,
+                f"the default argument {name} of a function that a loop defines again and again is not supported",
+                "define the function outside of the loop",
+            )
+        self.heap.unrolled.update(self.loops)
+        self.frame.defaults.pop(key, None)
+        self.store(key, value, name, local=False)
 
     def _namedexpr(self, node: ast.NamedExpr) -> Value:
         value = self.keep(self.expr(node.value))

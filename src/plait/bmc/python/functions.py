@@ -59,6 +59,14 @@ class Function:
         found = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
         return found + [x.arg for x in (a.vararg, a.kwarg) if x is not None]
 
+    @property
+    def defaults(self) -> list[tuple[str, ast.expr]]:
+        """The parameters with a default argument."""
+        a = self.node.args
+        positional = [x.arg for x in (*a.posonlyargs, *a.args)]
+        found = list(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
+        return found + [(x.arg, d) for x, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
+
     @functools.cached_property
     def early(self) -> frozenset[str]:
         """The variables that it may read before they are assigned."""
@@ -109,17 +117,23 @@ class Frame(msgspec.Struct, eq=False):
     """The frame of the function around it."""
     owner: type | None = None
     """The class of a method, for `super()`."""
-    repeated: bool = False
-    """Whether the call is in a loop, so that all its calls share these variables."""
+    repeated: tuple[Hashable, ...] = ()
+    """The loops around the call, that are not unrolled: all its calls share these variables."""
     fixed: dict[str, Value] = msgspec.field(default_factory=dict)
     """Variables that have one value at this point of the translation: of a loop that is unrolled."""
     renamed: dict[str, Hashable] = msgspec.field(default_factory=dict)
     """Variables of comprehensions."""
+    defaults: dict[Hashable, Value] = msgspec.field(default_factory=dict)
+    """Default arguments of nested functions that are constants."""
 
     def inside(self, renamed: dict[str, Hashable]) -> Frame:
         """The frame inside of a comprehension with these variables."""
         fixed = {name: value for name, value in self.fixed.items() if name not in renamed}
         return structs.replace(self, renamed={**self.renamed, **renamed}, fixed=fixed)
+
+    def default(self, node: ast.AST, name: str) -> Hashable:
+        """The key of a default argument of a nested function."""
+        return ("default", self.context, node, name)
 
     def key(self, name: str) -> Hashable:
         """The key of a variable."""

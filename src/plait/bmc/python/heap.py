@@ -35,6 +35,8 @@ class Site(msgspec.Struct, eq=False):
     """Of a container: the number of items that it can hold."""
     grows: bool = False
     """Of a container: whether the program adds items."""
+    released: bool = False
+    """Of a lock that any thread may release: whether the program does so outside of `with`."""
 
     def __repr__(self) -> str:
         return f"<site {self.name}>"

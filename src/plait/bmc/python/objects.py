@@ -236,6 +236,9 @@ class Objects(Threads):
         if holder is None:
             if name in ("__name__", "__qualname__"):
                 return self.of.imported(owner.__name__)
+            if issubclass(owner, BaseException):
+                what = f"the attribute {name} of an exception is not supported"
+                raise self.refused(node, what, "write the value to a variable before the exception is raised")
             raise self.refused(node, f"{owner.__name__} has no attribute {name}", "define it in the class")
         value = vars(holder)[name]
         if isinstance(value, staticmethod):

@@ -56,7 +56,9 @@ class Statements(Expressions):
         elif isinstance(target, ast.Tuple | ast.List):
             if value.type.category == "never":
                 return
-            if self.is_container(value.type) and not any(isinstance(part, ast.Starred) for part in target.elts):
+            if any(isinstance(part, ast.Starred) for part in target.elts):
+                raise self.refused(target, "* in an assignment is not supported", "use an index for each item")
+            if self.is_container(value.type):
                 for part, item in zip(target.elts, self.unpacked(value, len(target.elts), target), strict=True):
                     self.assign(part, item)
                 return

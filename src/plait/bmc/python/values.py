@@ -92,6 +92,8 @@ def described(t: Type) -> str:
     if t.category == "static":
         assert t.static is not None
         found = t.static.value
+        if (function := getattr(found, "function", None)) is not None:
+            return f"function {getattr(function, 'name', '')}".strip()
         return getattr(found, "__name__", type(found).__name__)
     if t.category == "tuple":
         return f"tuple of {len(t.items)}"

@@ -1,4 +1,4 @@
-// Calls through pointers to functions: from a table, a field and a parameter.
+// Calls through pointers to functions: from a table, a field and a parameter, with and without `*`.
 // verdict: true
 #include <assert.h>
 #include <pthread.h>
@@ -28,5 +28,8 @@ int main(void) {
   assert(r == 7 || r == 3);
   pthread_join(t, NULL);
   assert(job.run == sub && apply(job.run, 4) == 3 && apply(add, 4) == 5);
+  operation f = &add, *p = &f;
+  assert((*f)(1, 2) == 3 && (**f)(1, 2) == 3 && (*job.run)(3, 1) == 2 && (&sub)(3, 1) == 2 && (**p)(1, 2) == 3);
+  assert(&*f == add && *f == add && *p == add);
   return 0;
 }

@@ -1,4 +1,6 @@
 #pragma once
+extern int *__errno_location(void);
+#define errno (*__errno_location())
 #define EPERM 1
 #define ESRCH 3
 #define EINTR 4

@@ -313,7 +313,10 @@ def _unary(unit: Unit, cursor: Any, operand: Any) -> Expression:
         return inner
     if operator == "unknown":
         unit.refuse(cursor, f"the operator in {unit.text(cursor)}")
-    return Unary(operator, inner, unit.type(cursor.type, cursor), place)
+    t = unit.type(cursor.type, cursor)
+    if isinstance(t, Function) or (operator == "&" and isinstance(t, Pointer) and isinstance(t.target, Function)):
+        return inner  # A function and a pointer to it are the same value.
+    return Unary(operator, inner, t, place)
 
 
 def _member(unit: Unit, cursor: Any, parts: list[Any]) -> Expression:

@@ -183,7 +183,7 @@ class Unit:
     def _struct(self, t: Any, cursor: Any) -> Struct:
         declared = t.get_declaration()
         definition = declared.get_definition() or declared
-        key = (definition.location.file.name if definition.location.file else "", definition.location.offset)
+        key = (definition.spelling, definition.location.offset, definition.hash)  # see `declaration`
         if key in self.structs:
             return self.structs[key]
         fields = list(definition.get_children())
@@ -212,7 +212,7 @@ class Unit:
         from plait.bmc.c.reading.syntax import expression
 
         first = cursor.canonical
-        key = (first.spelling, first.location.file.name if first.location.file else "", first.location.offset)
+        key = (first.spelling, first.location.offset, first.hash)  # one macro may declare several variables of a name
         if key in self.declarations:
             return self.declarations[key]
         definition = cursor.get_definition() or cursor

@@ -70,7 +70,8 @@ class Translator(Statements):
         if definition is None and name.startswith("__VERIFIER_nondet_"):
             return self.nondeterministic(e)
         if definition is None:
-            raise self.refusal(f"the function {name}, which has no body,", e.place)
+            what = "errno" if name == "__errno_location" else f"the function {name}, which has no body,"
+            raise self.refusal(what, e.place)
         arguments = [self.value(a) for a in e.arguments]
         if not name.startswith("__VERIFIER_atomic_"):
             return self.inlined(definition, arguments, e.place)
@@ -109,7 +110,9 @@ class Translator(Statements):
         done = self.code.label("called")
         for name in names:
             definition = self.model.unit.function(name)
-            if definition is None or len(definition.parameters) != len(arguments):
+            if definition is None:
+                raise self.refusal(f"a call through a pointer to {name}, which has no body,", e.place)
+            if len(definition.parameters) != len(arguments):
                 continue
             here, after = self.code.label(), self.code.label()
             self.branch(operation("==", address, Constant(self.model.address(name))), here, after)

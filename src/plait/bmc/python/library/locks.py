@@ -138,7 +138,9 @@ class Locks(Containers):
         """Take a lock."""
         owner, depth = self.lock_cells(value, node)
         if patience:
-            sync.acquire(self.code, owner, depth)
+            assert value.type.site is not None
+            released = self.heap.find(value.type.site).released
+            sync.acquire(self.code, owner, depth, anyone=depth is None and released)
             return truth(True)
         return Value(BOOL, (sync.try_acquire(self.code, owner, depth),))
 
@@ -147,6 +149,13 @@ class Locks(Containers):
         owner, depth = self.lock_cells(value, node)
         sync.release(self.code, owner, depth, name=ast.unparse(self.receiver(node)), anyone=depth is None)
         return NONE_VALUE
+
+    def _note_release(self, value: Value) -> None:
+        """A thread that waits for this lock may wait for any thread, not only for its owner."""
+        assert value.type.site is not None
+        pool = self.heap.find(value.type.site)
+        if not pool.released:
+            pool.released = self.heap.changed = True
 
     def receiver(self, node: ast.AST) -> ast.AST:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -158,6 +167,8 @@ class Locks(Containers):
         if name in ("acquire", "__enter__"):
             return self.acquire(value, node, self.patience(values))
         if name in ("release", "__exit__"):
+            if name == "release":
+                self._note_release(value)
             return self.release(value, node)
         if name == "locked":
             owner, _ = self.lock_cells(value, node)
