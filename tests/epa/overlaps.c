@@ -1,10 +1,10 @@
 /* Two sections of one lock, two of another, and each must overlap each of the other lock: this cannot be, unless one of the
  * eight conditions is missing. The missing one is that B2 begins before A1 ends: the question is whether it could. Nothing
- * says at once that it cannot: both orders of either lock must be tried. A pipe makes this run go well, and is no
+ * says at once that it cannot: both orders of either lock must be tried. A semaphore makes this run go well, and is no
  * synchronisation that the check knows of. -DFEASIBLE leaves out another condition. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum { A1, A2, B1, B2 };
 static const int edges[][2] = {
@@ -17,7 +17,8 @@ enum { COUNT = sizeof edges / sizeof *edges };
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_barrier_t begun[COUNT];
 static pthread_t helpers[COUNT];
-static int pipes[2][2], shared;
+static sem_t inside[2];
+static int shared;
 
 static void *help(void *given) {
     pthread_barrier_wait(&begun[(long)given]);
@@ -26,11 +27,10 @@ static void *help(void *given) {
 
 static void *section(void *given) {
     int me = (int)(long)given;
-    char byte = 0;
-    if (me == A2 || me == B2) (void)!read(pipes[me == B2][0], &byte, 1);
+    if (me == A2 || me == B2) sem_wait(&inside[me == B2]);
     pthread_mutex_lock(&locks[me >= B1]);
     if (me == B2) shared = 2;
-    if (me == A1 || me == B1) (void)!write(pipes[me == B1][1], &byte, 1);
+    if (me == A1 || me == B1) sem_post(&inside[me == B1]);
     for (int i = 0; i < COUNT; i++)
         if (edges[i][0] == me) pthread_barrier_wait(&begun[i]);
     for (int i = 0; i < COUNT; i++)
@@ -43,7 +43,7 @@ static void *section(void *given) {
 int main(void) {
     pthread_t ids[4];
     for (int i = 0; i < 2; i++)
-        if (pipe(pipes[i])) return 1;
+        if (sem_init(&inside[i], 0, 0)) return 1;
     for (long i = 0; i < COUNT; i++) {
         pthread_barrier_init(&begun[i], NULL, 2);
         pthread_create(&helpers[i], NULL, help, (void *)i);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -79,13 +80,31 @@ def _outside(body: list[Event]) -> list[int]:
 class Semantics:
     """Which thread may go on, given how far all are."""
 
-    def __init__(self, programs: list[list[Event]]) -> None:
+    def __init__(self, programs: list[list[Event]], order: list[Event] | None = None) -> None:
         self.programs = programs
+        self.order = order
+        """A trace whose order of conflicting acquisitions all runs keep (replay)."""
 
     def enabled(self, at: tuple[int, ...]) -> Iterator[int]:
         for thread, program in enumerate(self.programs):
-            if at[thread] < len(program) and self._may(program[at[thread]], at):
+            if at[thread] < len(program) and self._may(program[at[thread]], at) and self._in_turn(thread, at):
                 yield thread
+
+    def _in_turn(self, thread: int, at: tuple[int, ...]) -> bool:
+        step = self.programs[thread][at[thread]]
+        if self.order is None or step.op not in ("lock", "read lock", "write lock"):
+            return True
+        reached = [0] * len(self.programs)
+        for earlier in self.order:
+            place = reached[earlier.thread]
+            reached[earlier.thread] += 1
+            if (earlier.thread, place) == (thread, at[thread]):
+                return True
+            acquires = earlier.op in ("lock", "read lock", "write lock") and earlier.object == step.object
+            conflicts = acquires and not (earlier.op == step.op == "read lock")
+            if conflicts and earlier.thread != thread and at[earlier.thread] <= place:
+                return False
+        return True
 
     def _done(self, at: tuple[int, ...]) -> Iterator[Event]:
         for thread, program in enumerate(self.programs):
@@ -144,11 +163,17 @@ def random_trace(seed: int) -> list[Event] | None:
     return trace
 
 
-def can_be_reversed(trace: list[Event], *, benign_same_value: bool = False) -> bool:
+def traces(count: int, start: int = 0) -> list[list[Event]]:
+    """Random traces that are neither trivial nor too long for all permutations."""
+    found = (t for t in map(random_trace, itertools.count(start)) if t is not None and 8 <= len(t) <= 26)
+    return list(itertools.islice(found, count))
+
+
+def can_be_reversed(trace: list[Event], *, benign_same_value: bool = False, replay: bool = False) -> bool:
     """Definition 5, condition 2, by looking at every state that a complete permutation can pass through."""
     threads = max(s.thread for s in trace) + 1
     programs = [[s for s in trace if s.thread == t] for t in range(threads)]
-    semantics = Semantics(programs)
+    semantics = Semantics(programs, trace if replay else None)
 
     @cache
     def completes(at: tuple[int, ...]) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from plait.epa.instrumentation.build import build
+from plait.epa.instrumentation.table import FORMAT
 from plait.epa.instrumentation.toolchain import find_all
 from plait.epa.recording import Recording
 from plait.epa.reversibility import check
@@ -366,8 +367,8 @@ def test_a_damaged_record_is_refused(damage: bytes, record: Record) -> None:
 def test_records_of_another_version_are_refused(record: Record) -> None:
     folder = record("listing4.c").folder
     table = folder / "table.json"
-    table.write_text(table.read_text(encoding="utf-8").replace('"format":4', '"format":3'), encoding="utf-8")
-    with pytest.raises(TraceError, match="version 3, not 4"):
+    table.write_text(table.read_text(encoding="utf-8").replace(f'"format":{FORMAT}', '"format":3'), encoding="utf-8")
+    with pytest.raises(TraceError, match=f"version 3, not {FORMAT}"):
         Recording(folder)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
+import cvc5
 import pytest
+import z3  # type: ignore[import-untyped]
 
+from plait.cli.main import main
 from plait.epa.events import Event, fast_check, settle
+from plait.epa.smtlib import smt2
 from plait.epa.solver import decide, formula_decides
-from tests.epa.schedules import can_be_reversed, random_trace
-
-
-def traces(count: int, start: int = 0) -> list[list[Event]]:
-    found = (t for t in map(random_trace, itertools.count(start)) if t is not None and 8 <= len(t) <= 26)
-    return list(itertools.islice(found, count))
+from plait.kernel.errors import UsageError
+from tests.epa.conftest import Record
+from tests.epa.schedules import can_be_reversed, traces
 
 
 def reversible(trace: list[Event], *, benign_same_value: bool = False) -> bool:
@@ -41,6 +43,46 @@ def test_benign_writes_of_one_value() -> None:
         assert reversible(trace, benign_same_value=True) == expected, trace
         answers.append(expected != can_be_reversed(trace))
     assert sum(answers) > 0, "the option makes a difference"
+
+
+def test_the_formula_as_smt_lib() -> None:
+    """Z3 and cvc5 read the text, and decide it as the fast check does."""
+    answers = []
+    for trace in traces(40, start=7_000):
+        text = "\n".join(smt2(trace))
+        expected = reversible(trace)
+        solver = z3.Solver()
+        solver.from_string(text)
+        assert (solver.check() == z3.sat) == expected, text
+        assert _cvc5(text) == ("sat" if expected else "unsat"), text
+        answers.append(expected)
+    assert 0 < sum(answers) < 40, "both answers occur"
+
+
+def _cvc5(text: str) -> str:
+    solver = cvc5.Solver()
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "formula")
+    symbols = parser.getSymbolManager()
+    said = ""
+    while not (command := parser.nextCommand()).isNull():
+        said = command.invoke(solver, symbols) or said
+    return said.strip()
+
+
+def test_a_formula_that_is_too_large_is_refused() -> None:
+    with pytest.raises(UsageError, match="5,001 events"):
+        list(smt2([Event(0, "access", 1)] * 5_001))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "answer"), [("listing4.c", "unsat"), ("racy_counter.c", "sat")])
+def test_the_formula_of_a_program(program: str, answer: str, record: Record, tmp_path: Path) -> None:
+    """`--smt2` writes the formula of a trace; its answer is the verdict on reversibility."""
+    recording = record(program)
+    code = main(["epa", "reversible", str(recording.folder), "--smt2", str(tmp_path / "formula.smt2")])
+    assert code == (1 if answer == "sat" else 0)
+    assert _cvc5((tmp_path / "formula.smt2").read_text(encoding="utf-8")) == answer
 
 
 def test_schedules_are_permutations_that_reverse() -> None:

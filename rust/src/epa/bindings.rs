@@ -1,6 +1,7 @@
 //! The Python classes and functions for recorded traces.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,45 +11,37 @@ use super::format::op;
 use super::propagate;
 use super::recording::{Class, Computes, Recording, Rows, Site};
 use super::report::{ComparisonReport, ReversibilityReport};
-use super::reverse::{self, Action, Step};
-use super::sanitize::{self, Event, Kind, NOBODY, OBJECT, Sanitized, THREAD, UNKNOWN};
+use super::reverse::{self, Action, Scope, Step};
+use super::sanitize::{self, Event, Kind, NOBODY, OBJECT, PLAIN, Sanitized, Suspect, THREAD, UNKNOWN};
+use super::text::{Label, Labels, Operand, Position, Shown, Text};
 
 /// A recorded trace, sanitized.
 #[pyclass(frozen, module = "plait._native")]
 pub struct EpaTrace {
     recording: Recording,
     sanitized: Sanitized,
+    labels: OnceLock<Labels>,
 }
 
+/// Operation, function, class of values, name, index, operands, and place of a site.
+type LabelRow = (String, String, String, String, u32, Vec<String>, String);
 type SiteRow = (u8, u32, Vec<u32>, u32, u8);
 type StepRow = (u32, u32, u64, u64, u64, bool, Option<u64>);
 type Word = (&'static str, u64, i64);
+/// A word that Python gives back.
+type GivenWord = (String, u64, i64);
+/// The name of a thread, whether it ended, and the number of its file.
+type ThreadRow = (String, bool, u32);
 type EventRow = (u32, u8, bool, Word, Word);
 
 #[pymethods]
 impl EpaTrace {
     #[new]
     fn new(py: Python<'_>, folder: PathBuf, sites: Vec<SiteRow>, program: Rows) -> PyResult<Self> {
-        let mut known = vec![Site::default()];
-        known.extend(sites.into_iter().map(|(class, size, operands, parent, computes)| Site {
-            class: match class {
-                1 => Class::Pointer,
-                2 => Class::Word,
-                _ => Class::Plain,
-            },
-            size,
-            operands,
-            parent,
-            computes: match computes {
-                1 => Computes::Distance,
-                2 => Computes::Anything,
-                _ => Computes::Offsets,
-            },
-        }));
         py.detach(|| {
-            let recording = Recording::open(&folder, known, program)?;
+            let recording = Recording::open(&folder, known_sites(sites), program)?;
             let sanitized = sanitize::sanitize(&recording);
-            Ok(Self { recording, sanitized })
+            Ok(Self { recording, sanitized, labels: OnceLock::new() })
         })
         .map_err(PyValueError::new_err::<String>)
     }
@@ -128,16 +121,16 @@ impl EpaTrace {
         })
     }
 
-    /// How often each site was executed: (thread, site, values made there, calls made there).
+    /// How often each site was executed: (thread, site, values made there, calls and stores made there).
     fn executions(&self) -> Vec<(u32, u32, u64, u64)> {
-        use super::format::{ARGUMENT, CALL, LOAD, VALUE};
+        use super::format::{ARGUMENT, CALL, LOAD, STORE, VALUE};
         let mut found = Vec::new();
         for (t, thread) in self.sanitized.threads.iter().enumerate() {
             let mut counts = vec![(0u64, 0u64, false); self.recording.sites.len()];
             for event in &thread.events {
                 let count = &mut counts[event.site as usize];
                 count.0 += u64::from(matches!(event.kind, VALUE | LOAD | ARGUMENT));
-                count.1 += u64::from(event.kind == CALL);
+                count.1 += u64::from(matches!(event.kind, CALL | STORE));
                 count.2 = true;
             }
             found.extend((counts.iter().enumerate()).filter(|c| c.1.2).map(|(s, c)| (t as u32, s as u32, c.0, c.1)));
@@ -155,20 +148,64 @@ impl EpaTrace {
         py.detach(|| compare::digest(&self.sanitized))
     }
 
-    /// Check reversibility (Definition 5, condition 2).
-    #[pyo3(signature = (*, benign_same_value = false, limit = 5))]
-    fn reversible(&self, py: Python<'_>, benign_same_value: bool, limit: usize) -> PyResult<ReversibilityReport> {
+    /// Sites with reasons for doubt about local determinism: the reason, the site, and the object of a call by pointer.
+    fn suspects(&self) -> Vec<(&'static str, u32, Option<u32>)> {
+        (self.sanitized.suspects.iter())
+            .map(|&(suspect, site)| match suspect {
+                Suspect::Freed => ("freed", site, None),
+                Suspect::Unknown => ("unknown", site, None),
+                Suspect::Argument => ("argument", site, None),
+                Suspect::Printed => ("printed", site, None),
+                Suspect::Pointer(object) => ("pointer", site, (object != NOBODY).then_some(object)),
+            })
+            .collect()
+    }
+
+    /// Check reversibility (Definition 5, condition 2). Some files do not matter. `replay`: other runs are replayed.
+    #[pyo3(signature = (*, benign_same_value = false, limit = 5, ignored = vec![], replay = false))]
+    fn reversible(
+        &self,
+        py: Python<'_>,
+        benign_same_value: bool,
+        limit: usize,
+        ignored: Vec<u64>,
+        replay: bool,
+    ) -> PyResult<ReversibilityReport> {
+        let scope = Scope { ignored, replay };
         let report = py.detach(|| {
-            let each = |visit: &mut dyn FnMut(Step)| reverse::steps(&self.recording, &self.sanitized, visit);
-            reverse::reversible(&each, benign_same_value, limit)
+            let each = |visit: &mut dyn FnMut(Step)| reverse::steps(&self.recording, &self.sanitized, &scope, visit);
+            reverse::reversible(&each, benign_same_value, limit, replay)
         });
         ReversibilityReport::new(py, report)
     }
 
+    /// The operations that a replayed run performs in the same order: thread, operation, site, detail.
+    fn turns(&self) -> Vec<(u32, u32, u32, u64)> {
+        (self.recording.runs.iter())
+            .filter_map(|&run| self.recording.sync(run).map(|record| (run.stream, record)))
+            .filter(|(_, record)| is_turn(record.detail))
+            .map(|(thread, record)| (thread, record.detail, record.site, record.words[2]))
+            .collect()
+    }
+
+    /// Per thread, a number of events that certainly happened before the global counter had this value.
+    fn events_before(&self, number: u64) -> Vec<u32> {
+        let (mut found, mut last) = (vec![0; self.sanitized.threads.len()], vec![0; self.sanitized.threads.len()]);
+        for (run, &length) in self.recording.runs.iter().zip(&self.sanitized.lengths).filter(|(r, _)| r.number < number)
+        {
+            // The last record of the last run may have ended later.
+            found[run.stream as usize] += last[run.stream as usize];
+            last[run.stream as usize] = length;
+        }
+        found
+    }
+
     /// The steps that the reversibility check looks at, as `epa_reversible` takes them.
-    fn steps(&self) -> Vec<StepRow> {
+    #[pyo3(signature = (*, replay = false))]
+    fn steps(&self, replay: bool) -> Vec<StepRow> {
         let mut found = Vec::new();
-        reverse::steps(&self.recording, &self.sanitized, &mut |step| {
+        let scope = Scope { replay, ..Scope::default() };
+        reverse::steps(&self.recording, &self.sanitized, &scope, &mut |step| {
             found.push(match step.action {
                 Action::Sync { op, object, extra } => (step.thread, op, object, extra, 0, false, None),
                 Action::Access { object, offset, length, writes, value } => {
@@ -179,11 +216,61 @@ impl EpaTrace {
         found
     }
 
+    /// Give the texts of sites, globals and libraries, once, before anything is shown.
+    fn label(&self, sites: Vec<LabelRow>, globals: Vec<String>) {
+        let mut known = vec![Label::default()];
+        known.extend(sites.into_iter().map(|(op, function, class, name, index, shape, place)| {
+            let site = |o: &str| o.strip_prefix('#').and_then(|n| n.parse().ok()).map(Operand::Site);
+            let shape = shape.into_iter().map(|o| site(&o).unwrap_or(Operand::Text(o))).collect();
+            Label { op, function, shown: Shown::of(&class), name, index, shape, place }
+        }));
+        let _ = self.labels.set(Labels { sites: known, globals, modules: self.modules() });
+    }
+
+    /// The name of a memory object.
+    fn object_name(&self, number: u32) -> PyResult<String> {
+        if number as usize >= self.sanitized.objects.len() {
+            return Err(PyValueError::new_err("there is no such object"));
+        }
+        let mut out = String::new();
+        self.text().object(&mut out, number);
+        Ok(out)
+    }
+
+    /// A word of an event as text, for a class of values.
+    fn word_text(&self, word: GivenWord, class_: &str) -> String {
+        let mut out = String::new();
+        let (tag, value) = tagged(&word);
+        self.text().word(&mut out, tag, value, Shown::of(class_));
+        out
+    }
+
+    /// An event as text.
+    fn event_text(&self, row: (u32, u8, bool, GivenWord, GivenWord)) -> String {
+        let (site, kind, writes, a, b) = row;
+        let ((tag_a, a), (tag_b, b)) = (tagged(&a), tagged(&b));
+        let mut out = String::new();
+        self.text().event(&mut out, &Event { site, kind, tag_a, tag_b, writes, a, b });
+        out
+    }
+
+    /// The definitions of memory objects, one per line.
+    fn object_lines(&self, py: Python<'_>, from_: u32, to: u32) -> String {
+        py.detach(|| {
+            let text = self.text();
+            let mut out = String::new();
+            for number in from_..to.min(self.sanitized.objects.len() as u32) {
+                text.definition(&mut out, number);
+            }
+            out
+        })
+    }
+
     /// Compare with a faulty run, and follow its errors.
     fn compare(&self, py: Python<'_>, faulty: &Self) -> PyResult<ComparisonReport> {
         let (comparison, graph) = py.detach(|| {
             let comparison = compare::compare(&self.sanitized, &faulty.sanitized);
-            let graph = propagate::propagate(&faulty.recording, &faulty.sanitized, &comparison);
+            let graph = propagate::propagate(&faulty.recording, &faulty.sanitized, &self.sanitized, &comparison);
             (comparison, graph)
         });
         ComparisonReport::new(py, comparison, graph)
@@ -196,6 +283,83 @@ impl EpaTrace {
             (comparison.equal(), comparison.propagated(&faulty.sanitized.faults))
         })
     }
+}
+
+/// Locks, and ordered operations: a thread that performs them waits for its turn (`replay.c`).
+fn is_turn(operation: u32) -> bool {
+    matches!(
+        operation,
+        op::LOCK | op::UNLOCK | op::READ_LOCK | op::WRITE_LOCK | op::RW_UNLOCK | op::TRY_FAILED | op::ORDERED_IN
+    )
+}
+
+impl EpaTrace {
+    fn text(&self) -> Text<'_> {
+        static NONE: Labels = Labels { sites: Vec::new(), globals: Vec::new(), modules: Vec::new() };
+        Text { labels: self.labels.get().unwrap_or(&NONE), sanitized: &self.sanitized }
+    }
+}
+
+/// The events of a trace in the order of the whole run, as text. It keeps its position.
+#[pyclass(module = "plait._native")]
+pub struct EpaLines {
+    trace: Py<EpaTrace>,
+    position: Position,
+    thread: Option<u32>,
+}
+
+#[pymethods]
+impl EpaLines {
+    #[new]
+    #[pyo3(signature = (trace, thread = None))]
+    fn new(trace: Py<EpaTrace>, thread: Option<u32>) -> Self {
+        let position = Position::new(&trace.get().sanitized);
+        Self { trace, position, thread }
+    }
+
+    /// At most so many of the next lines; an empty text at the end.
+    fn take(&mut self, py: Python<'_>, count: usize) -> String {
+        let (trace, position, thread) = (self.trace.get(), &mut self.position, self.thread);
+        py.detach(|| position.lines(&trace.recording, &trace.text(), thread, count).0)
+    }
+}
+
+/// The number of records of a trace, its threads (name, whether it ended, number of its file), and whether a fault struck.
+/// The events are counted, but not read.
+#[pyfunction]
+pub fn epa_summary(
+    py: Python<'_>,
+    folder: PathBuf,
+    sites: Vec<SiteRow>,
+    program: Rows,
+) -> PyResult<(u64, Vec<ThreadRow>, bool)> {
+    py.detach(|| {
+        let recording = Recording::open(&folder, known_sites(sites), program)?;
+        let names = sanitize::thread_names(&recording);
+        let threads = recording.streams.iter().zip(names).map(|(s, (_, name))| (name, s.ended, s.uid)).collect();
+        Ok((recording.records, threads, recording.streams.iter().any(|s| s.fault.is_some())))
+    })
+    .map_err(PyValueError::new_err::<String>)
+}
+
+fn known_sites(sites: Vec<SiteRow>) -> Vec<Site> {
+    let mut known = vec![Site::default()];
+    known.extend(sites.into_iter().map(|(class, size, operands, parent, computes)| Site {
+        class: match class {
+            1 => Class::Pointer,
+            2 => Class::Word,
+            _ => Class::Plain,
+        },
+        size,
+        operands,
+        parent,
+        computes: match computes {
+            1 => Computes::Distance,
+            2 => Computes::Anything,
+            _ => Computes::Offsets,
+        },
+    }));
+    known
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -218,6 +382,16 @@ fn word(tag: u8, value: u64) -> Word {
     }
 }
 
+/// The inverse of `word`.
+fn tagged((tag, value, rest): &(String, u64, i64)) -> (u8, u64) {
+    match tag.as_str() {
+        "object" => (OBJECT, value << 32 | u64::from(*rest as u32)),
+        "thread" => (THREAD, *value),
+        "unknown" => (UNKNOWN, value << 32 | u64::from(*rest as u32)),
+        _ => (PLAIN, *value),
+    }
+}
+
 fn row(event: &Event) -> EventRow {
     (event.site, event.kind, event.writes, word(event.tag_a, event.a), word(event.tag_b, event.b))
 }
@@ -225,12 +399,13 @@ fn row(event: &Event) -> EventRow {
 /// Decide reversibility of a trace that is given step by step: thread, operation (0 is an access), and for an access its
 /// object, offset, length, whether it writes, and its value; for others the object and its detail.
 #[pyfunction]
-#[pyo3(signature = (steps, *, benign_same_value = false, limit = 5))]
+#[pyo3(signature = (steps, *, benign_same_value = false, limit = 5, replay = false))]
 pub fn epa_reversible(
     py: Python<'_>,
     steps: Vec<StepRow>,
     benign_same_value: bool,
     limit: usize,
+    replay: bool,
 ) -> PyResult<ReversibilityReport> {
     let report = py.detach(|| {
         let each = |visit: &mut dyn FnMut(Step)| {
@@ -243,7 +418,7 @@ pub fn epa_reversible(
                 visit(Step { thread, site: 0, event: i as u32, action });
             }
         };
-        reverse::reversible(&each, benign_same_value, limit)
+        reverse::reversible(&each, benign_same_value, limit, replay)
     });
     ReversibilityReport::new(py, report)
 }
@@ -270,5 +445,9 @@ pub fn epa_operations() -> Vec<(u32, &'static str)> {
         (op::ONCE, "once"),
         (op::TRY_FAILED, "try failed"),
         (op::BARRIER_INIT, "barrier"),
+        (op::FILE_READ, "file read"),
+        (op::FILE_WRITE, "file write"),
+        (op::ORDERED_IN, "begin"),
+        (op::ORDERED_OUT, "done"),
     ]
 }

@@ -26,6 +26,10 @@ pub struct Difference {
     pub flags: Vec<u8>,
     /// The golden event next to a changed one, for the first few.
     pub samples: Vec<(u32, u32)>,
+    /// Golden events that the faulty thread lacks: before which of its events, and from where to where.
+    pub gaps: Vec<(u32, u32, u32)>,
+    /// Writes that went elsewhere: the event of the faulty thread, and the golden one.
+    pub moved: Vec<(u32, u32)>,
 }
 
 pub struct Comparison {
@@ -144,6 +148,10 @@ fn walk(names: &Names, golden: &[Event], faulty: &[Event], found: &mut Differenc
                 found.first.get_or_insert((Some(i as u32), Some(j as u32)));
                 found.changed += 1;
                 found.flags[j] = 1;
+                let (one, other) = (&golden[i], &faulty[j]);
+                if one.writes && !(one.tag_a == other.tag_a && names.word(one.tag_a, one.a, other.a)) {
+                    found.moved.push((j as u32, i as u32));
+                }
                 if found.samples.len() < SAMPLES {
                     found.samples.push((i as u32, j as u32));
                 }
@@ -159,11 +167,17 @@ fn walk(names: &Names, golden: &[Event], faulty: &[Event], found: &mut Differenc
         found.missing += a as u64;
         found.extra += b as u64;
         found.flags[j..j + b].fill(2);
+        if a > 0 {
+            found.gaps.push((j as u32, i as u32, (i + a) as u32));
+        }
         (i, j) = (i + a, j + b);
     }
     if i < golden.len() || j < faulty.len() {
         let at = |k: usize, all: &[Event]| (k < all.len()).then_some(k as u32);
         found.first.get_or_insert((at(i, golden), at(j, faulty)));
+        if i < golden.len() {
+            found.gaps.push((j as u32, i as u32, golden.len() as u32));
+        }
         found.missing += (golden.len() - i) as u64;
         found.extra += (faulty.len() - j) as u64;
         found.flags[j..].fill(2);

@@ -27,6 +27,8 @@ pub const FREE: u8 = 34;
 pub const RANGE_WRITE: u32 = 1;
 pub const RANGE_STACK: u32 = 2;
 pub const RANGE_LOCAL: u32 = 3;
+/// The call prints an address (`%p`).
+pub const RANGE_ADDRESS: u32 = 4;
 
 /// What a `SYNC` record did.
 pub mod op {
@@ -48,6 +50,13 @@ pub mod op {
     pub const ONCE: u32 = 16;
     pub const TRY_FAILED: u32 = 17;
     pub const BARRIER_INIT: u32 = 18;
+    /// Accesses to a file, a pipe, the offset of a descriptor, or the table of descriptors.
+    pub const FILE_READ: u32 = 19;
+    pub const FILE_WRITE: u32 = 20;
+    /// The begin and the end of an ordered operation: an atomic access, an operation on a file or a semaphore. Replay keeps
+    /// their order.
+    pub const ORDERED_IN: u32 = 21;
+    pub const ORDERED_OUT: u32 = 22;
 }
 
 /// One event, or what else a stream has.

@@ -6,12 +6,14 @@
 pub mod compare;
 pub mod format;
 pub mod formula;
+pub mod made;
 pub mod order;
 pub mod program;
 pub mod propagate;
 pub mod recording;
 pub mod reverse;
 pub mod sanitize;
+pub mod text;
 
 #[cfg(feature = "extension")]
 pub mod bindings;

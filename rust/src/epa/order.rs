@@ -4,6 +4,8 @@
 //! sections of one lock can come in any order, but cannot overlap. Vector clocks give the transitive closure of the
 //! edges. Then this rule is applied up to a fixpoint: if the acquisition of one section must precede the release of
 //! another section of the same lock, the whole first section must precede the second one.
+//!
+//! If the run can be replayed, sections of one lock keep their observed order instead.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,7 +46,10 @@ pub struct Skeleton {
     pub before: Vec<Vec<u32>>,
     pub sections: Vec<Section>,
     pub warnings: Vec<String>,
+    /// Sections keep the observed order, because replay enforces it.
+    replay: bool,
     by_lock: FxHashMap<u64, Vec<u32>>,
+    last_exclusive: FxHashMap<u64, u32>,
     depth: FxHashMap<(u64, u32), (u32, u32)>,
     creates: FxHashMap<u32, u32>,
     ends: FxHashMap<u32, u32>,
@@ -61,6 +66,11 @@ struct Barrier {
 }
 
 impl Skeleton {
+    /// No events yet. `replay`: sections keep the observed order.
+    pub fn new(replay: bool) -> Self {
+        Self { replay, ..Self::default() }
+    }
+
     /// Note a synchronisation event; `object` of a create or a join is the other thread.
     pub fn push(&mut self, thread: u32, op: u32, object: u64, extra: u64, site: u32) {
         if op == op::BARRIER_INIT {
@@ -97,8 +107,10 @@ impl Skeleton {
                     self.before[number as usize].push(end);
                 }
             }
-            op::LOCK | op::WRITE_LOCK | op::READ_LOCK => self.acquire(thread, object, op != op::READ_LOCK, number),
-            op::UNLOCK | op::RW_UNLOCK => self.release(thread, object, number),
+            op::LOCK | op::WRITE_LOCK | op::READ_LOCK | op::ORDERED_IN => {
+                self.acquire(thread, object, op != op::READ_LOCK, number)
+            }
+            op::UNLOCK | op::RW_UNLOCK | op::ORDERED_OUT => self.release(thread, object, number),
             op::BARRIER_IN => {
                 let barrier = self.barriers.entry(object).or_default();
                 barrier.last.insert(thread, barrier.arrivals.len());
@@ -115,12 +127,34 @@ impl Skeleton {
     }
 
     fn acquire(&mut self, thread: u32, lock: u64, exclusive: bool, node: u32) {
+        let number = self.sections.len() as u32;
         let held = self.depth.entry((lock, thread)).or_insert((0, NONE));
         held.0 += 1;
-        if held.0 == 1 {
-            held.1 = self.sections.len() as u32;
-            self.by_lock.entry(lock).or_default().push(held.1);
-            self.sections.push(Section { lock, thread, exclusive, acquire: node, release: NONE });
+        if held.0 > 1 {
+            return;
+        }
+        held.1 = number;
+        let section = Section { lock, thread, exclusive, acquire: node, release: NONE };
+        if self.replay {
+            self.keep_order(&section);
+            if exclusive {
+                self.last_exclusive.insert(lock, number);
+            }
+        }
+        self.by_lock.entry(lock).or_default().push(number);
+        self.sections.push(section);
+    }
+
+    /// A section follows the conflicting sections of its lock that were left before. Back to the last exclusive one is enough.
+    fn keep_order(&mut self, new: &Section) {
+        let last = self.last_exclusive.get(&new.lock).copied();
+        let shared = self.by_lock.get(&new.lock).into_iter().flatten().rev().copied();
+        let shared = shared.take_while(|&number| new.exclusive && Some(number) != last);
+        for number in shared.chain(last) {
+            let old = self.sections[number as usize];
+            if self.conflict(&old, new) && old.release != NONE {
+                self.before[new.acquire as usize].push(old.release);
+            }
         }
     }
 

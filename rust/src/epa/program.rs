@@ -69,7 +69,7 @@ pub type FormulaRow = (u8, u8, u64, Vec<(u8, u64, u8, u64)>);
 #[derive(Default)]
 pub struct Program {
     /// First site and number of sites, per function.
-    functions: Vec<(u32, u32)>,
+    pub functions: Vec<(u32, u32)>,
     pub pieces: Vec<Piece>,
     formulas: Vec<Formula>,
 }
@@ -151,6 +151,40 @@ pub struct Struck {
     pub site: u32,
     pub before: u64,
     pub after: u64,
+    pub how: How,
+}
+
+/// What a fault changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// One value, or a call.
+    Once,
+    /// The value that a store writes.
+    Store,
+    /// The values of all executions from this one on: these bits are 1, or 0.
+    Ones(u64),
+    Zeros(u64),
+}
+
+impl Struck {
+    /// How the fault changes a word of an event in the record at a position: before and after it. None: it does not.
+    fn strike(&self, at: usize, step: &Step, word: u64) -> Option<(u64, u64)> {
+        let value = matches!(step.kind, format::VALUE | format::LOAD | format::ARGUMENT);
+        if step.site != self.site || at < self.at {
+            return None;
+        }
+        if at == self.at {
+            let here =
+                if self.how == How::Store { step.kind == format::STORE } else { value || step.kind == format::CALL };
+            return here.then_some((self.before, self.after));
+        }
+        // The record may contain the changed value, or the reader may have computed the right one.
+        match self.how {
+            How::Ones(bits) if value => Some(((word | bits) ^ bits, word | bits)),
+            How::Zeros(bits) if value => Some(((word & !bits) ^ bits, word & !bits)),
+            _ => None,
+        }
+    }
 }
 
 struct Frame {
@@ -224,22 +258,15 @@ impl<'a> Decoder<'a> {
         if piece.steps.first().is_some_and(|s| !matches!(s.kind, format::ENTER | format::LANDING)) {
             self.settle(piece.function);
         }
-        let struck = self.fault.filter(|fault| fault.at == self.at);
+        let struck = self.fault.filter(|fault| fault.at <= self.at);
         for step in &piece.steps[..done.min(piece.steps.len())] {
             let mut words = [self.word(step.a, &mut cursor), self.word(step.b, &mut cursor), 0];
-            if let Some(fault) = struck
-                && fault.site == step.site
-                && matches!(step.kind, format::VALUE | format::LOAD | format::ARGUMENT | format::CALL)
-            {
-                if matches!(step.kind, format::VALUE | format::ARGUMENT) {
-                    words[0] = fault.after;
+            let changed = usize::from(matches!(step.kind, format::LOAD | format::STORE));
+            if let Some((before, after)) = struck.and_then(|fault| fault.strike(self.at, step, words[changed])) {
+                if step.kind != format::CALL {
+                    words[changed] = after;
                 }
-                visit(Record {
-                    kind: format::FAULT,
-                    detail: 0,
-                    site: step.site,
-                    words: [fault.before, fault.after, 0],
-                });
+                visit(Record { kind: format::FAULT, detail: 0, site: step.site, words: [before, after, 0] });
             }
             match step.kind {
                 format::VALUE | format::ALLOCA => self.know(step.site, words[0]),
@@ -418,7 +445,7 @@ mod tests {
     #[test]
     fn a_fault_changes_what_is_computed_from_there_on() {
         let bytes = [enter(1000), load(10)].concat();
-        let fault = Struck { at: enter(1000).len(), site: 4, before: 30, after: 31 };
+        let fault = Struck { at: enter(1000).len(), site: 4, before: 30, after: 31, how: How::Once };
         let found = read(&bytes, bytes.len(), 0, Some(fault));
         assert_eq!(found[3..6], [(format::FAULT, [30, 31]), (1, [31, 0]), (1, [30, 0])]);
     }

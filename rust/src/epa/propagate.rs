@@ -4,10 +4,16 @@
 //! A node is an instruction of a thread, with all its deviating executions. An edge says that a deviating execution
 //! used a value that another one made. Only deviating events are followed. A corrupted value that is masked (multiplied
 //! by zero, overwritten) has no outgoing edges, because the later events are equal to the golden run.
+//!
+//! A write that only the golden run performs is a node too: who reads the memory afterwards lacks its value. So is a
+//! write that went elsewhere. A node of a thread that only the golden run has gets a number behind those of the faulty
+//! run.
+
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::compare::Comparison;
+use super::compare::{Comparison, Difference};
 use super::format::{self, op};
 use super::recording::Recording;
 use super::sanitize::{OBJECT, Sanitized};
@@ -31,6 +37,8 @@ pub struct Spread {
     pub rank: u64,
     /// Whether the fault struck here.
     pub root: bool,
+    /// Writes that the faulty run lacks.
+    pub missing: u64,
 }
 
 #[derive(Default)]
@@ -56,12 +64,22 @@ struct Lane {
     given: Vec<Node>,
     returned: Option<Node>,
     event: usize,
+    /// How many gaps and moved writes are behind the thread.
+    gap: usize,
+    moved: usize,
+    last: Option<Node>,
 }
 
 struct Walk<'a> {
     recording: &'a Recording,
     sanitized: &'a Sanitized,
-    flags: Vec<&'a [u8]>,
+    golden: &'a Sanitized,
+    /// Per thread of the faulty run.
+    differences: Vec<Option<&'a Difference>>,
+    /// Threads that only the golden run has.
+    absent: Vec<u32>,
+    /// Per object of the golden run, that of the faulty run.
+    twins: Vec<Option<u32>>,
     struck: FxHashSet<(u32, u32)>,
     lanes: Vec<Lane>,
     /// Deviating bytes of memory: who wrote them.
@@ -71,17 +89,26 @@ struct Walk<'a> {
     rank: u64,
 }
 
-pub fn propagate(recording: &Recording, sanitized: &Sanitized, comparison: &Comparison) -> Propagation {
-    let mut flags: Vec<&[u8]> = vec![&[]; sanitized.threads.len()];
+pub fn propagate(
+    recording: &Recording,
+    sanitized: &Sanitized,
+    golden: &Sanitized,
+    comparison: &Comparison,
+) -> Propagation {
+    let mut differences = vec![None; sanitized.threads.len()];
     for thread in &comparison.threads {
         if let Some(faulty) = thread.faulty {
-            flags[faulty as usize] = &thread.flags;
+            differences[faulty as usize] = Some(thread);
         }
     }
+    let absent = (comparison.threads.iter()).filter(|t| t.faulty.is_none()).filter_map(|t| t.golden).collect();
     let mut walk = Walk {
         recording,
         sanitized,
-        flags,
+        golden,
+        differences,
+        absent,
+        twins: twins(golden, sanitized),
         struck: sanitized.faults.iter().map(|f| (f.thread, f.event)).collect(),
         lanes: sanitized.threads.iter().map(|_| Lane::default()).collect(),
         memory: FxHashMap::default(),
@@ -91,6 +118,18 @@ pub fn propagate(recording: &Recording, sanitized: &Sanitized, comparison: &Comp
     };
     recording.walk(|_, thread, record| walk.record(thread, record));
     walk.found
+}
+
+/// The objects of the faulty run with the names of those of the golden run.
+fn twins(golden: &Sanitized, faulty: &Sanitized) -> Vec<Option<u32>> {
+    let known: FxHashMap<_, u32> = (faulty.objects.iter().enumerate())
+        .map(|(i, o)| ((o.kind, name(faulty, o.owner), o.site, o.nth), i as u32))
+        .collect();
+    (golden.objects.iter()).map(|o| known.get(&(o.kind, name(golden, o.owner), o.site, o.nth)).copied()).collect()
+}
+
+fn name(sanitized: &Sanitized, thread: u32) -> &str {
+    sanitized.threads.get(thread as usize).map_or("", |t| t.name.as_str())
 }
 
 impl Walk<'_> {
@@ -108,6 +147,7 @@ impl Walk<'_> {
                 self.lanes[t].given = self.inherited.remove(&uid).unwrap_or_default();
                 return;
             }
+            format::SYNC if record.detail == op::END => return self.omissions(t, usize::MAX),
             format::RANGE if record.detail >= format::RANGE_STACK => return,
             format::FAULT | format::SEQUENCE | format::SYNC | format::ALLOC | format::FREE => return,
             _ => {}
@@ -115,7 +155,8 @@ impl Walk<'_> {
         let at = self.lanes[t].event;
         self.lanes[t].event += 1 + usize::from(record.kind == format::COPY);
         self.rank += 1;
-        let flag = self.flags[t].get(at).copied().unwrap_or(0);
+        self.omissions(t, at);
+        let flag = self.differences[t].and_then(|d| d.flags.get(at).copied()).unwrap_or(0);
         let node = (thread, record.site);
         let site = &self.recording.sites[record.site as usize];
         match record.kind {
@@ -168,6 +209,9 @@ impl Walk<'_> {
             self.note(t, node, at, flag, sources);
         }
         let lane = &mut self.lanes[t];
+        if flag != 0 {
+            lane.last = Some(node);
+        }
         if record.kind == format::ARGUMENT && flag != 0 {
             lane.given.push(node);
         }
@@ -183,6 +227,64 @@ impl Walk<'_> {
             lane.frames.pop();
             lane.returned = (flag != 0).then_some(node);
             lane.given.clear();
+        }
+    }
+
+    /// What the golden run wrote before this event of the thread, and the faulty run did not.
+    fn omissions(&mut self, t: usize, at: usize) {
+        let Some(difference) = self.differences[t] else { return };
+        let Some(twin) = difference.golden else { return };
+        while let Some(&(before, from, to)) = difference.gaps.get(self.lanes[t].gap)
+            && before as usize <= at
+        {
+            self.lanes[t].gap += 1;
+            let lane = &self.lanes[t];
+            let cause = lane.frames.last().and_then(|f| f.last).or(lane.last);
+            self.omit(t as u32, twin, from as usize..to as usize, cause, true);
+            // A thread that was not created would have been created here.
+            self.without(twin, cause);
+        }
+        while let Some(&(moved, from)) = difference.moved.get(self.lanes[t].moved)
+            && moved as usize <= at
+        {
+            self.lanes[t].moved += 1;
+            self.omit(t as u32, twin, from as usize..from as usize + 1, None, false);
+        }
+    }
+
+    /// All writes of the threads that a thread creates only in the golden run.
+    fn without(&mut self, parent: u32, cause: Option<Node>) {
+        let (children, rest): (Vec<u32>, Vec<u32>) =
+            self.absent.iter().partition(|&&t| self.golden.threads[t as usize].parent == parent);
+        self.absent = rest;
+        for child in children {
+            let number = self.sanitized.threads.len() as u32 + child;
+            self.omit(number, child, 0..self.golden.threads[child as usize].events.len(), cause, true);
+            self.without(child, cause);
+        }
+    }
+
+    /// Memory lacks what events of a golden thread wrote.
+    fn omit(&mut self, thread: u32, golden: u32, events: Range<usize>, cause: Option<Node>, missing: bool) {
+        let events = &self.golden.threads[golden as usize].events[events];
+        for event in events.iter().filter(|e| e.writes && e.tag_a == OBJECT) {
+            let Some(twin) = self.twins[(event.a >> 32) as usize] else { continue };
+            let object = &self.sanitized.objects[twin as usize];
+            let single = event.kind == format::STORE;
+            let length = if single { u64::from(self.recording.sites[event.site as usize].size) } else { event.b };
+            let from = object.base.wrapping_add(event.a & 0xffff_ffff);
+            let node = (thread, event.site);
+            for byte in from..from.saturating_add(length.min(object.size).min(1 << 24)) {
+                self.memory.insert(byte, node);
+            }
+            if missing {
+                let first = events.len() as u32;
+                let fresh = Spread { events: 0, first, rank: self.rank, root: false, missing: 0 };
+                self.found.nodes.entry(node).or_insert(fresh).missing += 1;
+                if let Some(from) = cause.filter(|&from| from != node) {
+                    *self.found.edges.entry((from, node, Via::Control, NO_OBJECT)).or_insert(0) += 1;
+                }
+            }
         }
     }
 
@@ -203,6 +305,7 @@ impl Walk<'_> {
             first: at as u32,
             rank: self.rank,
             root: false,
+            missing: 0,
         });
         spread.events += 1;
         spread.root |= root;

@@ -11,7 +11,7 @@ use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 
 use super::format::{self, Head, Layout, Record, op};
-use super::program::{Decoder, FormulaRow, Program, StepRow, Struck};
+use super::program::{Decoder, FormulaRow, How, Program, StepRow, Struck};
 
 /// What the sanitizer must know of a site.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ pub struct Stream {
     partial: usize,
     pub events: u64,
     pub ended: bool,
-    fault: Option<Struck>,
+    pub fault: Option<Struck>,
 }
 
 enum Content {
@@ -125,6 +125,12 @@ impl Stream {
             before: word(72),
             after: word(80),
             site: half(88) as u32,
+            how: match half(92) {
+                2 => How::Ones(word(96)),
+                3 => How::Zeros(word(96)),
+                4 => How::Store,
+                _ => How::Once,
+            },
         });
         let (used, partial) = (begin + offset % HALF, half(32) as usize);
         let content = if offset.is_multiple_of(HALF) {
@@ -228,6 +234,11 @@ impl Recording {
             let whole = self.streams[run.stream as usize].used;
             decoders[run.stream as usize].run(run.to, whole, &mut |record| visit(i, run.stream, record));
         }
+    }
+
+    /// The first site and the number of sites of each function.
+    pub fn functions(&self) -> &[(u32, u32)] {
+        &self.program.functions
     }
 
     /// What synchronised at the begin of a run, if that is what it begins with.

@@ -109,16 +109,18 @@ pub struct ThreadDifference {
 pub struct ComparisonReport {
     pub equal: bool,
     pub threads: Vec<Py<ThreadDifference>>,
-    /// Thread, site, number of events and whether the fault struck there, in the order of the first deviation.
-    pub nodes: Vec<(u32, u32, u64, bool)>,
+    /// Thread, site, number of events, whether the fault struck there, and number of missing writes, in the order of the
+    /// first deviation. Threads that only the golden run has are numbered after those of the faulty run.
+    pub nodes: Vec<(u32, u32, u64, bool, u64)>,
     /// From, to, how, through which object, and how often.
     pub edges: Vec<(SpotRow, SpotRow, &'static str, Option<u32>, u64)>,
 }
 
 impl ComparisonReport {
     pub fn new(py: Python<'_>, comparison: Comparison, graph: Propagation) -> PyResult<Self> {
-        let mut ranked: Vec<_> =
-            (graph.nodes.into_iter()).map(|((thread, site), s)| (s.rank, thread, site, s.events, s.root)).collect();
+        let mut ranked: Vec<_> = (graph.nodes.into_iter())
+            .map(|((thread, site), s)| (s.rank, thread, site, s.events, s.root, s.missing))
+            .collect();
         ranked.sort_unstable();
         let mut edges: Vec<_> = (graph.edges.into_iter())
             .map(|((a, b, via, object), count)| (a, b, via_name(via), (object != NO_OBJECT).then_some(object), count))
@@ -127,7 +129,10 @@ impl ComparisonReport {
         Ok(Self {
             equal: comparison.equal(),
             threads: comparison.threads.into_iter().map(|d| Py::new(py, thread(d))).collect::<PyResult<_>>()?,
-            nodes: ranked.into_iter().map(|(_, thread, site, events, root)| (thread, site, events, root)).collect(),
+            nodes: ranked
+                .into_iter()
+                .map(|(_, t, site, events, root, missing)| (t, site, events, root, missing))
+                .collect(),
             edges,
         })
     }

@@ -85,6 +85,8 @@ pub struct Report {
 }
 
 pub const UNKNOWN_MEMORY: u64 = u64::MAX - 1;
+/// Files, by the numbers that the recorder gives them.
+pub const FILES: u64 = u64::MAX - 2;
 /// The object of an end with which the whole program ends.
 const EXITS: u64 = 1;
 const MOST: usize = 20_000;
@@ -99,10 +101,10 @@ struct Location {
 pub type Steps<'a> = dyn Fn(&mut dyn FnMut(Step)) + 'a;
 
 /// Decide reversibility for the steps that `each` visits, twice, in the order in which they were observed. At most `limit`
-/// reversible pairs are looked for.
-pub fn reversible(each: &Steps<'_>, benign: bool, limit: usize) -> Report {
+/// reversible pairs are looked for. `replay`: critical sections keep the observed order.
+pub fn reversible(each: &Steps<'_>, benign: bool, limit: usize, replay: bool) -> Report {
     let mut report = Report::default();
-    let mut skeleton = Skeleton::default();
+    let mut skeleton = Skeleton::new(replay);
     each(&mut |step| {
         if let Action::Sync { op, object, extra } = step.action {
             skeleton.push(step.thread, op, object, extra, step.site);
@@ -201,6 +203,9 @@ impl Search<'_> {
                     let first = self.once.insert(object);
                     self.access(step, (u64::MAX, object), 0, 0xff, first, None);
                 }
+                if matches!(op, op::FILE_READ | op::FILE_WRITE) {
+                    self.access(step, (FILES, object), object, 0xff, op == op::FILE_WRITE, None);
+                }
             }
             Action::Access { object, offset, length, writes, value } => {
                 let end = offset.saturating_add(length.max(1));
@@ -286,8 +291,17 @@ fn remember(kept: &mut Vec<Access>, access: Access, benign: bool) {
     }
 }
 
+/// What of a trace matters.
+#[derive(Default)]
+pub struct Scope {
+    /// Files that do not matter.
+    pub ignored: Vec<u64>,
+    /// The order of ordered operations matters.
+    pub replay: bool,
+}
+
 /// The steps of a sanitized trace that matter here: synchronisation, and accesses to objects that threads share.
-pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut(Step)) {
+pub fn steps(recording: &Recording, sanitized: &Sanitized, scope: &Scope, visit: &mut dyn FnMut(Step)) {
     let mut reached = vec![0usize; sanitized.threads.len()];
     let mut joining = vec![NONE; sanitized.threads.len()];
     let mut handles: FxHashMap<u64, u32> = FxHashMap::default();
@@ -310,7 +324,10 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
                 op::CREATE => object = by_uid.get(&(object as u32)).map_or(u64::from(NONE), |&t| u64::from(t)),
                 _ => {}
             }
-            if !matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED) {
+            let file = matches!(record.detail, op::FILE_READ | op::FILE_WRITE) && scope.ignored.contains(&object);
+            let ordered = matches!(record.detail, op::ORDERED_IN | op::ORDERED_OUT) && !scope.replay;
+            let silent = matches!(record.detail, op::CREATED | op::JOIN_BEGIN | op::WAIT | op::SIGNAL | op::TRY_FAILED);
+            if !file && !ordered && !silent {
                 visit(Step {
                     thread,
                     site: record.site,
@@ -341,6 +358,9 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, visit: &mut dyn FnMut
             }
             let single = matches!(event.kind, format::LOAD | format::STORE);
             let length = if single { u64::from(recording.sites[event.site as usize].size) } else { event.b };
+            // An external function that may access the rest of an object has no length.
+            let rest = if number == UNKNOWN_MEMORY { 1 << 12 } else { sanitized.objects[number as usize].size };
+            let length = length.min(rest.saturating_sub(if number == UNKNOWN_MEMORY { 0 } else { offset })).max(1);
             visit(Step {
                 thread,
                 site: event.site,

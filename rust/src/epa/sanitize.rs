@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 use super::format::{self, Record, op};
+use super::made::{Made, Results, Watched};
 use super::recording::{Class, Computes, Module, Placed, Recording, Site};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +67,21 @@ pub struct Event {
     pub b: u64,
 }
 
+/// Why the input may not determine what a site does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Suspect {
+    /// It reads memory that was freed.
+    Freed,
+    /// It reads memory without a known allocation.
+    Unknown,
+    /// An address, or the handle of a thread, is passed as an integer.
+    Argument,
+    /// It prints an address.
+    Printed,
+    /// It calls the object with this number through a pointer.
+    Pointer(u32),
+}
+
 /// A value that a fault changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
@@ -92,6 +108,8 @@ pub struct Sanitized {
     pub faults: Vec<Fault>,
     /// Sites that computed with the place of an object, sorted.
     pub mixed: Vec<u32>,
+    /// Sites with other reasons for doubt, sorted.
+    pub suspects: Vec<(Suspect, u32)>,
     /// Per run of the recording, how many events it became.
     pub lengths: Vec<u32>,
     pub total: u64,
@@ -100,8 +118,7 @@ pub struct Sanitized {
 struct Frame {
     pointer: u64,
     first: usize,
-    /// What the watched sites made last.
-    made: FxHashMap<u32, (u8, u64)>,
+    results: Results,
 }
 
 #[derive(Default)]
@@ -111,6 +128,8 @@ struct State {
     stack: Vec<(u64, u64, u32)>,
     low: u64,
     high: u64,
+    /// Of the watched sites of all frames.
+    made: Made,
     counts: FxHashMap<u32, u32>,
     met: FxHashMap<u32, u32>,
     locals: Vec<(u64, u64, u32)>,
@@ -130,8 +149,13 @@ struct Sanitizer<'a> {
     handles: FxHashMap<u64, u32>,
     faults: Vec<Fault>,
     /// Sites whose results matter to those that could compute with addresses.
-    watched: Vec<bool>,
+    watched: Watched,
+    /// The smallest and the largest handle.
+    handle_range: (u64, u64),
     mixed: FxHashSet<u32>,
+    suspects: FxHashSet<(Suspect, u32)>,
+    /// Freed heap blocks: from, to.
+    freed: BTreeMap<u64, u64>,
     now: u64,
     end: u64,
 }
@@ -144,8 +168,11 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
     recording.walk(|run, thread, record| lengths[run] += sanitizer.record(thread as usize, record));
     let mut mixed: Vec<u32> = sanitizer.mixed.into_iter().collect();
     mixed.sort_unstable();
+    let mut suspects: Vec<(Suspect, u32)> = sanitizer.suspects.into_iter().collect();
+    suspects.sort_unstable();
     Sanitized {
         mixed,
+        suspects,
         threads: sanitizer.threads,
         objects: sanitizer.objects,
         faults: sanitizer.faults,
@@ -156,7 +183,7 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
 
 /// Parent and name of every stream. Children are numbered by their parent when it creates them, so that the breadth-first
 /// walk of Algorithm 5 is one look at each thread: parents come before their children.
-fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
+pub fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     let mut names: Vec<(u32, String)> = Vec::new();
     for stream in &recording.streams {
         let found = recording.parents.get(&stream.uid).copied();
@@ -173,30 +200,12 @@ fn thread_names(recording: &Recording) -> Vec<(u32, String)> {
     names
 }
 
-fn watched(sites: &[Site]) -> Vec<bool> {
-    let mut found = vec![false; sites.len()];
-    for site in sites.iter().filter(|s| s.computes != Computes::Offsets) {
-        for &operand in &site.operands {
-            if let Some(watched) = found.get_mut(operand as usize) {
-                *watched = true;
-            }
-        }
-    }
-    found
-}
-
 impl<'a> Sanitizer<'a> {
     fn new(recording: &'a Recording, names: Vec<(u32, String)>) -> Self {
         let mut threads = Vec::new();
         for (stream, (parent, name)) in recording.streams.iter().zip(names) {
-            threads.push(Thread {
-                uid: stream.uid,
-                name,
-                parent,
-                events: Vec::with_capacity(stream.events as usize),
-                ended: stream.ended,
-                unknown: Vec::new(),
-            });
+            let events = Vec::with_capacity(stream.events as usize);
+            threads.push(Thread { uid: stream.uid, name, parent, events, ended: stream.ended, unknown: Vec::new() });
         }
         let mut this = Self {
             sites: &recording.sites,
@@ -211,8 +220,11 @@ impl<'a> Sanitizer<'a> {
             unknown: FxHashMap::default(),
             handles: FxHashMap::default(),
             faults: Vec::new(),
-            watched: watched(&recording.sites),
+            watched: Watched::new(&recording.sites, recording.functions()),
+            handle_range: (u64::MAX, 0),
             mixed: FxHashSet::default(),
+            suspects: FxHashSet::default(),
+            freed: BTreeMap::new(),
             now: 0,
             end: recording.records,
         };
@@ -269,8 +281,18 @@ impl<'a> Sanitizer<'a> {
                     self.compute(thread, record.site);
                     self.made(thread, record.site, event.tag_a, event.a);
                 }
+                if record.kind == format::ARGUMENT && class == Class::Word && event.tag_a != PLAIN {
+                    self.suspects.insert((Suspect::Argument, record.site));
+                }
             }
-            format::CALL => (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer),
+            format::CALL => {
+                (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
+                match event.tag_a {
+                    OBJECT => drop(self.suspects.insert((Suspect::Pointer((event.a >> 32) as u32), record.site))),
+                    PLAIN if w[0] == 0 => {}
+                    _ => drop(self.suspects.insert((Suspect::Pointer(NOBODY), record.site))),
+                }
+            }
             format::LOAD | format::STORE => {
                 (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
                 (event.tag_b, event.b) = self.symbol(thread, w[1], class);
@@ -278,6 +300,7 @@ impl<'a> Sanitizer<'a> {
                 self.touch(thread, &event);
                 if record.kind == format::LOAD {
                     self.made(thread, record.site, event.tag_b, event.b);
+                    self.doubt(record.site, event.tag_a, w[0]);
                 }
             }
             format::ALLOCA => {
@@ -292,7 +315,9 @@ impl<'a> Sanitizer<'a> {
                 // A frame that is entered at or above another has left it behind (longjmp, an exception).
                 self.leave(thread, w[0]);
                 let first = self.states[thread].stack.len();
-                self.states[thread].frames.push(Frame { pointer: w[0], first, made: FxHashMap::default() });
+                let state = &mut self.states[thread];
+                let results = state.made.enter(&self.watched, record.site);
+                state.frames.push(Frame { pointer: w[0], first, results });
             }
             format::LANDING => self.leave(thread, w[0].saturating_sub(1)),
             format::RANGE if record.detail == format::RANGE_STACK => {
@@ -304,11 +329,18 @@ impl<'a> Sanitizer<'a> {
                 self.states[thread].locals.push((w[0], w[0] + w[1].max(1), number));
                 return;
             }
+            format::RANGE if record.detail == format::RANGE_ADDRESS => {
+                self.suspects.insert((Suspect::Printed, record.site));
+                return;
+            }
             format::RANGE => {
                 (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
                 event.b = w[1];
                 event.writes = record.detail == format::RANGE_WRITE;
                 self.touch(thread, &event);
+                if !event.writes {
+                    self.doubt(record.site, event.tag_a, w[0]);
+                }
             }
             format::COPY => {
                 let mut from = event;
@@ -316,6 +348,7 @@ impl<'a> Sanitizer<'a> {
                 (from.tag_a, from.a) = self.symbol(thread, w[1], Class::Pointer);
                 from.b = w[2];
                 self.touch(thread, &from);
+                self.doubt(record.site, from.tag_a, w[1]);
                 self.threads[thread].events.push(from);
                 (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
                 event.b = w[2];
@@ -349,8 +382,16 @@ impl<'a> Sanitizer<'a> {
                 let nth = self.count(thread, record.site);
                 let number = self.object(Kind::Heap, thread as u32, record.site, nth, w[1], w[2]);
                 self.heap.insert(w[1], number);
+                let end = w[1].saturating_add(w[2].max(1));
+                while let Some((&from, &to)) = self.freed.range(..end).next_back() {
+                    if to <= w[1] {
+                        break;
+                    }
+                    self.freed.remove(&from);
+                }
             }
             (format::ALLOC, _) => {
+                self.freed.remove(&w[1]);
                 // A failed realloc: the block that was noted as freed is still there.
                 if let Some(at) = (0..self.objects.len()).rev().find(|&i| self.objects[i].base == w[1]) {
                     self.objects[at].to = self.end;
@@ -360,15 +401,16 @@ impl<'a> Sanitizer<'a> {
             (format::FREE, _) => {
                 if let Some(number) = self.heap.remove(&w[1]) {
                     self.objects[number as usize].to = self.now;
+                    self.freed.insert(w[1], w[1].saturating_add(self.objects[number as usize].size));
                 }
             }
             (format::SYNC, op::START) => {
-                self.handles.insert(w[2], thread as u32);
+                self.handle(w[2], thread as u32);
             }
             (format::SYNC, op::CREATED) => {
                 let uid = w[1] as u32;
                 if let Some(at) = self.threads.iter().position(|t| t.uid == uid) {
-                    self.handles.insert(w[2], at as u32);
+                    self.handle(w[2], at as u32);
                 }
             }
             (format::SYNC, op::END) => self.leave(thread, u64::MAX),
@@ -376,11 +418,25 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
+    fn handle(&mut self, handle: u64, thread: u32) {
+        self.handles.insert(handle, thread);
+        self.handle_range = (self.handle_range.0.min(handle), self.handle_range.1.max(handle));
+    }
+
     fn made(&mut self, thread: usize, site: u32, tag: u8, value: u64) {
-        if self.watched[site as usize]
-            && let Some(frame) = self.states[thread].frames.last_mut()
-        {
-            frame.made.insert(site, (tag, value));
+        if self.watched.contains(site) {
+            let state = &mut self.states[thread];
+            if let Some(frame) = state.frames.last() {
+                state.made.keep(&self.watched, &frame.results, site, (tag, value));
+            }
+        }
+    }
+
+    /// Is the content of the memory that a site reads the same in every run?
+    fn doubt(&mut self, site: u32, tag: u8, address: u64) {
+        if tag == UNKNOWN {
+            let freed = self.freed.range(..=address).next_back().is_some_and(|(_, &to)| address < to);
+            self.suspects.insert((if freed { Suspect::Freed } else { Suspect::Unknown }, site));
         }
     }
 
@@ -390,10 +446,12 @@ impl<'a> Sanitizer<'a> {
         if what.computes == Computes::Offsets {
             return;
         }
-        let Some(Frame { made, .. }) = self.states[thread].frames.last() else { return };
-        let mut addresses = what.operands.iter().filter_map(|o| made.get(o)).filter(|(tag, _)| *tag != PLAIN);
-        let (Some(&(tag, one)), other) = (addresses.next(), addresses.next()) else { return };
-        let apart = other.is_some_and(|&(t, other)| t != tag || t != OBJECT || self.strangers(one, other));
+        let state = &self.states[thread];
+        let Some(frame) = state.frames.last() else { return };
+        let made = |o: &u32| state.made.get(&self.watched, &frame.results, *o);
+        let mut addresses = what.operands.iter().filter_map(made).filter(|(tag, _)| *tag != PLAIN);
+        let (Some((tag, one)), other) = (addresses.next(), addresses.next()) else { return };
+        let apart = other.is_some_and(|(t, other)| t != tag || t != OBJECT || self.strangers(one, other));
         if what.computes == Computes::Anything || apart {
             self.mixed.insert(site);
         }
@@ -424,6 +482,7 @@ impl<'a> Sanitizer<'a> {
             for (_, _, number) in state.stack.drain(frame.first..) {
                 self.objects[number as usize].to = self.now;
             }
+            state.made.leave(&frame.results);
             state.frames.pop();
         }
     }
@@ -449,7 +508,10 @@ impl<'a> Sanitizer<'a> {
         if class == Class::Plain || value < 0x1_0000 || value >> 47 != 0 {
             return (PLAIN, value);
         }
-        if let Some(&other) = self.handles.get(&value) {
+        let (least, most) = self.handle_range;
+        if (least..=most).contains(&value)
+            && let Some(&other) = self.handles.get(&value)
+        {
             return (THREAD, u64::from(other));
         }
         if let Some((number, base)) = self.find(thread, value) {

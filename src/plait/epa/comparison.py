@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import msgspec
 
 from plait._native import ComparisonReport, ThreadDifference
+from plait.epa.oracle import Oracle, results
 from plait.epa.recording import EventRow, Recording
+from plait.epa.replay import Ending, ending, identity
+from plait.epa.reversibility import Reversibility, check
 from plait.kernel.errors import UsageError
 from plait.kernel.trace import Event, Lane, Sent, Snapshot, Trace
-from plait.kernel.verdict import PropertyResult, Statistics, Verdict
+from plait.kernel.verdict import PropertyResult, Statistics, Status, Verdict
 
 _CONTEXT = 4
 _SHOWN = 60
@@ -40,6 +44,8 @@ class Deviation(msgspec.Struct, frozen=True):
     extra: int
     lines: list[Line]
     """The events around the first deviation."""
+    certain: bool = True
+    """Whether the first deviation is an effect of the fault. False: replay ended before it, so it may be one of chance."""
 
 
 class Spot(msgspec.Struct, frozen=True):
@@ -51,6 +57,18 @@ class Spot(msgspec.Struct, frozen=True):
     place: str
     events: int
     root: bool
+    missing: int = 0
+    """The number of writes that only the golden run performs."""
+
+    @property
+    def times(self) -> str:
+        """The number of deviating executions, in words.
+
+        >>> Spot("T_0", 1, "store", "a.c:3", 0, False, 2).times
+        '2x missing'
+        """
+        shown = [f"{self.events:,}x"] if self.events or not self.missing else []
+        return ", ".join(shown + ([f"{self.missing:,}x missing"] if self.missing else []))
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -70,31 +88,75 @@ class Comparison(msgspec.Struct, frozen=True):
 
     verdict: Verdict
     equal: bool
+    comparable: bool
+    """Whether it is proven that each deviation comes from the fault."""
+    doubts: list[str]
+    """The reasons why this is not proven."""
+    proof: Reversibility
+    """The check of the golden run."""
     golden: str
     faulty: str
     fault: str | None
     ending: str
     output_differs: bool
+    differences: list[str]
+    """The results that differ: stdout, stderr, file NAME."""
     threads: list[Deviation]
     spots: list[Spot]
     links: list[Link]
+    gaps: list[str]
+    """External functions that deviating values reached: errors are not followed inside of them, nor through files."""
+    replay_ended: Ending | None = None
+    """Where replay ended, if the runs are comparable only with replay. Later deviations may be effects of chance."""
 
 
-def compare(golden: Recording, faulty: Recording) -> Comparison:
-    """Compare two traces of one program."""
+def proof_for(golden: Recording, faulty: Recording, **options: Any) -> Reversibility:
+    """The check of the golden run that a comparison needs. `options` are those of `check`.
+
+    If the faulty run replayed the golden run, it is enough that all replayed runs are comparable.
+    """
+    found = check(golden, **options)
+    replayed = faulty.run is not None and faulty.run.replay is not None and faulty.run.replay == identity(golden)
+    return found if found.verdict or not replayed else check(golden, replay=True, **options)
+
+
+def compare(
+    golden: Recording, faulty: Recording, *, proof: Reversibility | None = None, require: bool = True
+) -> Comparison:
+    """Compare two traces of one program. `proof` is the check of the golden run, if it is known.
+
+    If it is not proven that deviations come from the fault, the verdict is inconclusive and no deviation is shown.
+    Without `require`, deviations are shown with a warning.
+    """
     started = time.perf_counter()
     if golden.table != faulty.table:
         raise UsageError(
             f"{golden.folder} and {faulty.folder} are traces of different programs",
             hint="record both traces with the same binary",
         )
-    found = golden.native.compare(faulty.native)
-    threads = [_deviation(golden, faulty, row) for row in found.threads]
-    spots, links = _graph(faulty, found)
-    equal = found.equal
+    proof = proof or proof_for(golden, faulty)
+    doubts = _doubts(golden, faulty, proof)
+    ended = ending(faulty.folder) if proof.replay else None
+    before = faulty.native.events_before(ended.number) if ended else None
+    threads: list[Deviation] = []
+    spots: list[Spot] = []
+    links: list[Link] = []
+    if doubts and require:
+        equal, _ = golden.native.outcome(faulty.native)
+    else:
+        found = golden.native.compare(faulty.native)
+        threads = [_deviation(golden, faulty, row, before) for row in found.threads]
+        spots, links = _graph(golden, faulty, found)
+        equal = found.equal
+    status: Status = "holds" if equal else "violated"
+    bound = None
+    if doubts and require:
+        status, bound = "inconclusive", f"not comparable: {doubts[0]}"
     struck = faulty.run.fault if faulty.run else None
+    differences = Oracle().differences(results(golden.folder), results(faulty.folder))
+    message = f"{sum(t.first is not None for t in threads)} of {len(threads)} threads deviate"
     verdict = Verdict(
-        status="holds" if equal else "violated",
+        status=status,
         statistics=Statistics(
             states=golden.native.records + faulty.native.records,
             transitions=sum(t.changed for t in threads),
@@ -105,27 +167,60 @@ def compare(golden: Recording, faulty: Recording) -> Comparison:
             search="comparison",
             workers=1,
         ),
-        properties=[PropertyResult("equal traces", "always", "holds" if equal else "violated")],
+        properties=[PropertyResult("equal traces", "always", status)],
         model=str(faulty.folder),
-        property=None if equal else "equal traces",
-        message=None if equal else f"{sum(t.first is not None for t in threads)} of {len(threads)} threads deviate",
-        trace=None if equal else _trace(faulty, spots, links),
+        property="equal traces" if status == "violated" else None,
+        message=message if status == "violated" else None,
+        bound=bound,
+        trace=_trace(golden, faulty, spots, links) if status == "violated" else None,
+        warnings=[f"not comparable: {doubt}; deviations may have other causes than the fault" for doubt in doubts],
     )
     return Comparison(
         verdict=verdict,
         equal=equal,
+        comparable=not doubts,
+        doubts=doubts,
+        proof=proof,
         golden=str(golden.folder),
         faulty=str(faulty.folder),
         fault=struck.text if struck else None,
         ending=faulty.run.ending if faulty.run else "unknown",
-        output_differs=golden.output != faulty.output,
+        output_differs=bool(differences),
+        differences=differences,
         threads=threads,
         spots=spots,
         links=links,
+        gaps=_gaps(faulty, spots),
+        replay_ended=ended,
     )
 
 
-def _deviation(golden: Recording, faulty: Recording, row: ThreadDifference) -> Deviation:
+def _gaps(faulty: Recording, spots: list[Spot]) -> list[str]:
+    table = faulty.table
+    defined = {g.name for g in table.globals if g.kind == "function"} | {"", "memcpy", "memmove"}
+    sites = [table.site(spot.site) for spot in spots]
+    return sorted({s.name for s in sites if s.op == "argument" and s.name not in defined and "llvm." not in s.name})
+
+
+def _doubts(golden: Recording, faulty: Recording, proof: Reversibility) -> list[str]:
+    """Reasons why two traces may differ without a fault."""
+    found = []
+    if proof.verdict.status == "violated":
+        found.append(f"the golden run is not pseudo-deterministic: {proof.verdict.message}")
+    elif not proof.verdict:
+        found.append(f"the golden run is not proven to be pseudo-deterministic: {proof.verdict.bound}")
+    if proof.replay and not (faulty.run and faulty.run.replay == identity(golden)):
+        found.append("the golden run is comparable only with runs that replay it (plait epa run --replay)")
+    if golden.run and faulty.run and golden.run.arguments != faulty.run.arguments:
+        given = " and ".join(" ".join(run.arguments) or "none" for run in (golden.run, faulty.run))
+        found.append(f"the runs have different arguments: {given}")
+    if golden.run and faulty.run and golden.run.input != faulty.run.input:
+        found.append("the runs have different standard inputs")
+    return found
+
+
+def _deviation(golden: Recording, faulty: Recording, row: ThreadDifference, before: list[int] | None) -> Deviation:
+    """The deviation of a thread. `before`: the number of events of each faulty thread before the end of replay."""
     first = row.first
     lines: list[Line] = []
     main: Line | None = None
@@ -137,6 +232,10 @@ def _deviation(golden: Recording, faulty: Recording, row: ThreadDifference) -> D
                 lines.append(line)
                 main = line if step == 0 else main
     index = None if first is None else first[0] if first[0] is not None else first[1]
+    certain = True
+    if before is not None and first is not None:
+        place = first[1] if first[1] is not None else first[0]
+        certain = row.faulty is not None and place is not None and place < before[row.faulty]
     return Deviation(
         thread=row.name,
         first=main,
@@ -146,6 +245,7 @@ def _deviation(golden: Recording, faulty: Recording, row: ThreadDifference) -> D
         missing=row.missing,
         extra=row.extra,
         lines=lines,
+        certain=certain,
     )
 
 
@@ -169,14 +269,15 @@ def _event(recording: Recording, thread: int | None, at: int | None) -> EventRow
     return found[0] if found else None
 
 
-def _graph(faulty: Recording, found: ComparisonReport) -> tuple[list[Spot], list[Link]]:
+def _graph(golden: Recording, faulty: Recording, found: ComparisonReport) -> tuple[list[Spot], list[Link]]:
     """The nodes in the order of their first deviation, and the edges between them."""
     numbers: dict[tuple[int, int], int] = {}
     spots: list[Spot] = []
-    for thread, site, events, root in found.nodes:
+    names = [t.name for t in [*faulty.threads, *golden.threads]]
+    table = faulty.table
+    for thread, site, events, root, missing in found.nodes:
         numbers[thread, site] = len(spots)
-        table = faulty.table
-        spots.append(Spot(faulty.threads[thread].name, site, table.words(site), table.place(site), events, root))
+        spots.append(Spot(names[thread], site, table.words(site), table.place(site), events, root, missing))
     links = [
         Link(
             source=numbers[source],
@@ -192,7 +293,7 @@ def _graph(faulty: Recording, found: ComparisonReport) -> tuple[list[Spot], list
     return spots, links
 
 
-def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
+def _trace(golden: Recording, faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
     """The propagation as a Trace: each spot is an event, and each edge between threads is a message."""
     shown = spots[:_SHOWN]
     sent: dict[int, list[int]] = {}
@@ -206,7 +307,10 @@ def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
             messages.append(Sent(number, link.via, fields, sender, receiver))
             sent.setdefault(link.source, []).append(number)
             taken.setdefault(link.target, []).append(number)
-    empty = Snapshot(fields={t.name: {} for t in faulty.threads})
+    # Threads that the error did not reach have no lane.
+    reached = {spot.thread for spot in shown}
+    lanes = [name for name in dict.fromkeys(t.name for t in [*faulty.threads, *golden.threads]) if name in reached]
+    empty = Snapshot(fields={name: {} for name in lanes})
     events = [
         Event(
             lane=spot.thread,
@@ -215,7 +319,7 @@ def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
             state=empty,
             consumed=taken.get(i, []),
             sent=sent.get(i, []),
-            note="the fault" if spot.root else f"{spot.events:,} deviating executions",
+            note="the fault" if spot.root else f"deviating executions: {spot.times}",
         )
         for i, spot in enumerate(shown)
     ]
@@ -223,7 +327,7 @@ def _trace(faulty: Recording, spots: list[Spot], links: list[Link]) -> Trace:
         target=str(faulty.folder),
         parameters={},
         property="equal traces",
-        lanes=[Lane(t.name, "thread") for t in faulty.threads],
+        lanes=[Lane(name, "thread") for name in lanes],
         messages=messages,
         initial=empty,
         events=events,

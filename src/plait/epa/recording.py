@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from plait._native import EpaTrace, epa_operations
+from plait._native import EpaLines, EpaTrace, epa_operations, epa_summary
 from plait.epa.instrumentation.table import FORMAT, Site, Table
 from plait.epa.run import RUN_FILE, Run
 from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
 """Names of synchronisation operations, by their numbers in traces."""
-VALUE, LOAD, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 4, 5, 6, 9
+VALUE, LOAD, STORE, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 3, 4, 5, 6, 9
 """Kinds of events (`rust/src/epa/format.rs`)."""
-_KINDS = {2: "load", 3: "store", 4: "alloca", 5: "enter", 6: "return", 7: "call", 8: "argument", 9: "landingpad",
-          10: "memory", 11: "copy to", 14: "copy from"}  # fmt: skip
-_GIVEN = 0x40000000
-"""Globals with this number or a larger one come from outside of the program: argv, envp, streams, strings of argv."""
 _CLASSES = {"pointer": 1, "word": 2}
 _MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc")
 _ALIGNED = 16
 """The alignment of all heap blocks: remainders of addresses up to this divisor are the same in each run."""
 _NOT_EQUAL = 33
 """The number of this predicate in LLVM. The predicates of order have larger numbers."""
+
+_BLOCK = 10_000
+"""The number of lines that are made at once."""
 
 Word = tuple[str, int, int]
 EventRow = tuple[int, int, bool, Word, Word]
@@ -50,6 +50,61 @@ def _computes(site: Site) -> int:
         return 0
     constant = site.shape[-1].lstrip("-") if site.shape else ""
     return 0 if site.op in ("and", "urem") and constant.isdigit() and int(constant) <= _ALIGNED else 2
+
+
+def _sites(table: Table) -> list[tuple[int, int, list[int], int, int]]:
+    return [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent, _computes(s)) for s in table.sites]
+
+
+def _table(folder: Path) -> Table:
+    table = msgspec.json.decode((folder / "table.json").read_bytes(), type=Table)
+    if table.format != FORMAT:
+        raise ValueError(f"its records have version {table.format}, not {FORMAT}")
+    return table
+
+
+def _result(folder: Path) -> Run | None:
+    path = folder / RUN_FILE
+    return msgspec.json.decode(path.read_bytes(), type=Run) if path.exists() else None
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise TraceError(f"{folder} cannot be read: {error}", hint="build the program and record it again") from None
+
+
+def _cuts(folder: Path, threads: Iterable[tuple[str, bool, int]], run: Run | None) -> list[str]:
+    full = {p.name.removeprefix("full-") for p in folder.glob("full-*")}
+    found = []
+    for name, ended, uid in threads:
+        if str(uid) in full:
+            found.append(f"{name}: its trace ends where the disk was full")
+        elif not ended:
+            why = run.ending if run else "the run was interrupted"
+            found.append(f"{name} did not end ({why}): its trace is complete up to this point")
+    return found
+
+
+class Overview(NamedTuple):
+    """The extent of a trace. It is known without sanitizing the trace."""
+
+    table: Table
+    records: int
+    threads: int
+    cuts: list[str]
+    struck: bool
+    """Whether a fault was injected."""
+
+
+def overview(folder: Path) -> Overview:
+    """Count the records of a trace, without reading its events."""
+    with _readable(folder):
+        table = _table(folder)
+        records, threads, struck = epa_summary(folder, _sites(table), _rows(table))
+        return Overview(table, records, len(threads), _cuts(folder, threads, _result(folder)), struck)
 
 
 class ThreadInfo(NamedTuple):
@@ -82,36 +137,21 @@ class Recording:
         self.folder = folder
         if not folder.is_dir():
             raise TraceError(f"{folder} is not a trace", hint="give the folder that plait epa run wrote")
-        try:
-            self.table = msgspec.json.decode((folder / "table.json").read_bytes(), type=Table)
-            if self.table.format != FORMAT:
-                raise ValueError(f"its records have version {self.table.format}, not {FORMAT}")
-            self.run = self._read_run()
-            sites = [(_CLASSES.get(s.kind, 0), s.size, s.operands, s.parent, _computes(s)) for s in self.table.sites]
-            self.native = EpaTrace(folder, sites, _rows(self.table))
-        except (OSError, ValueError, msgspec.DecodeError) as error:
-            raise TraceError(
-                f"{folder} cannot be read: {error}", hint="build the program and record it again"
-            ) from None
+        with _readable(folder):
+            self.table = _table(folder)
+            self.run = _result(folder)
+            self.native = EpaTrace(folder, _sites(self.table), _rows(self.table))
         self.threads = [ThreadInfo(*row) for row in self.native.threads()]
-        self._modules = self.native.modules()
+        self._labelled = False
 
-    def _read_run(self) -> Run | None:
-        path = self.folder / RUN_FILE
-        return msgspec.json.decode(path.read_bytes(), type=Run) if path.exists() else None
+    def place(self, site: int) -> str:
+        """The place of a site in the source."""
+        return self.table.place(site)
 
     @property
     def cuts(self) -> list[str]:
         """The missing parts of the trace: threads that did not end, and recordings that a full disk stopped."""
-        full = {p.name.removeprefix("full-") for p in self.folder.glob("full-*")}
-        found = []
-        for thread in self.threads:
-            if str(thread.uid) in full:
-                found.append(f"{thread.name}: its trace ends where the disk was full")
-            elif not thread.ended:
-                why = self.run.ending if self.run else "the run was interrupted"
-                found.append(f"{thread.name} did not end ({why}): its trace is complete up to this point")
-        return found
+        return _cuts(self.folder, [(t.name, t.ended, t.uid) for t in self.threads], self.run)
 
     @property
     def output(self) -> bytes:
@@ -123,30 +163,24 @@ class Recording:
         """The number of values and of calls, by thread and site."""
         return [(self.threads[t].name, site, values, calls) for t, site, values, calls in self.native.executions()]
 
+    @property
+    def text_source(self) -> EpaTrace:
+        """The native trace, which knows the names of sites and globals from the first use of this property on."""
+        if not self._labelled:
+            table = self.table
+            sites = [
+                (s.op, s.function, s.kind, s.name, s.index, s.shape, table.place(n))
+                for n, s in enumerate(table.sites, 1)
+            ]
+            self.native.label(sites, [g.name for g in table.globals])
+            self._labelled = True
+        return self.native
+
     def object(self, number: int) -> MemoryObject:
         """A memory object by its number."""
-        kind, owner, site, nth, base, size, local, start, end = self.native.object(number)
+        kind, owner, _, _, base, size, local, start, end = self.native.object(number)
         thread = self.threads[owner].name if owner is not None else None
-        if kind == "global" and site >= _GIVEN:
-            given = ("argv", "envp", "stdin", "stdout")
-            number = site - _GIVEN
-            name = given[number] if number < len(given) else f"argv[{number - len(given)}]"
-        elif kind in ("global", "local"):
-            name = self.table.globals[site].name or f"global{site}"
-            name = name if kind == "global" else f"{thread}:{name}"
-        elif kind == "library":
-            name = self._modules[site]
-        elif kind == "default":
-            name = f"d{number}"
-        else:
-            made = self.table.site(site) if site else None
-            if kind == "heap":
-                label = f"{made.name or 'heap'}@{self.table.place(site)}" if made else "heap"
-            else:
-                label = (made.name if made else "") or f"stack@{self.table.place(site)}"
-                label = label.removesuffix(".addr")
-            name = f"{thread}:{label}#{nth}"
-        return MemoryObject(name, kind, base, thread, local, size, (start, end))
+        return MemoryObject(self.text_source.object_name(number), kind, base, thread, local, size, (start, end))
 
     def objects(self) -> Iterator[MemoryObject]:
         """All memory objects, in the order of their creation."""
@@ -155,46 +189,22 @@ class Recording:
 
     def word(self, word: Word, kind: str = "plain") -> str:
         """A value as text, as in sanitized traces."""
-        tag, value, offset = word
-        if tag == "object":
-            name = self.object(value).name
-            return f"{name}+{offset}" if offset else name
-        if tag == "thread":
-            return self.threads[value].name
-        if tag == "unknown":
-            return f"d{value}"
-        if kind == "double":
-            return repr(struct.unpack("d", struct.pack("Q", value))[0])
-        if kind == "float":
-            return repr(struct.unpack("f", struct.pack("I", value & 0xFFFFFFFF))[0])
-        return f"{value:#x}" if kind in ("pointer", "opaque") and value else str(value)
+        return self.text_source.word_text(word, kind)
 
     def text(self, row: EventRow) -> str:
         """An event as text, as in sanitized traces: its kind, its value, its operand."""
-        number, kind, writes, a, b = row
-        site = self.table.site(number) if number else None
-        what = _KINDS.get(kind) or (site.op if site else "?")
-        value_kind = site.kind if site else "plain"
-        if kind == 2 or kind == 3:
-            return f"{what} {self.word(b, value_kind)} {self.word(a, 'pointer')}"
-        if kind == 4:
-            return f"{what} {self.word(a)} {b[1]}"
-        if kind in (5, 9):
-            return f"{what} {site.name if site else ''}".rstrip()
-        if kind == 7:
-            called = site.name if site and site.name else self.word(a, "pointer")
-            return f"call {called}"
-        if kind == 8:
-            index = site.index if site else 0
-            return f"argument {index}: {self.word(a, value_kind)}"
-        if kind in (10, 11, 14):
-            what = ("write" if writes else "read") if kind == 10 else what
-            return f"{what} {self.word(a, 'pointer')}, {b[1]} bytes"
-        if kind == 6:
-            return f"return {self.word(a, value_kind)}" if value_kind != "none" else "return"
-        if site and site.op == "call":
-            return f"result of {site.name or 'call'}: {self.word(a, value_kind)}"
-        return f"{what} {self.word(a, value_kind)}"
+        return self.text_source.event_text(row)
+
+    def lines(self, thread: str | None = None, limit: int | None = None) -> Iterator[str]:
+        """The events in the order of the whole run, in blocks of lines: number, thread, event, operands, place."""
+        only = [t.name for t in self.threads].index(thread) if thread is not None else None
+        source = EpaLines(self.text_source, only)
+        rest = limit if limit is not None else sys.maxsize
+        while block := source.take(min(rest, _BLOCK)):
+            yield block
+            rest -= _BLOCK
+            if rest <= 0:
+                return
 
     def merged(self, limit: int | None = None) -> Iterator[tuple[int, int, EventRow]]:
         """The events in the order of the whole run: thread, position in the thread, event."""

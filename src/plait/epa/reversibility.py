@@ -1,25 +1,30 @@
 """`plait epa reversible`: check that a trace is pseudo-deterministic (Saissi 2019, Definition 5).
 
 Condition 2 (no two dependent events can occur in reversed order) is decided in Rust. Z3 decides the few pairs that
-remain open. Condition 1 (local determinism) is violated by calls of functions whose result the input does not
-determine.
+remain open. `determinism.py` decides condition 1 (local determinism).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from plait._native import ReversibilityReport, UnorderedPair
+from plait.epa.determinism import doubts
 from plait.epa.events import settle
-from plait.epa.instrumentation.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
+from plait.epa.instrumentation.effects import UNFOLLOWED
 from plait.epa.recording import OPERATIONS, Recording
 from plait.kernel.trace import Event, Lane, Snapshot, Trace
 from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 
+_STDERR = (1 << 63) | 2
+"""The number of the standard error among files (`recorder.c`)."""
+_ORDERS = 20
+"""The maximal number of reversible pairs of which the needed orders are listed."""
+_PLACES = 3
 _SHOWN = 40
 """The maximal number of events of a permuted schedule in a trace."""
 
@@ -45,15 +50,31 @@ class Reversibility(msgspec.Struct, frozen=True):
     verdict: Verdict
     witnesses: list[Witness]
     nondeterministic: list[str]
-    """Calls whose result the input does not determine, with their places."""
+    """What the input does not determine: calls and others, with their places."""
     unseen: list[str]
-    """External functions whose memory accesses are not recorded."""
+    """Executed external code of which nothing is known: the verdict is inconclusive."""
+    assumptions: list[str]
+    """What the verdict assumes."""
     dependencies: int
     shared_objects: int
     objects: int
     settled_by_solver: int
     loose: list[str]
     """Threads that may still run when the program ends."""
+    replay: bool = False
+    """Whether the verdict is about replayed runs only."""
+    needs: list[str] = []
+    """What replay must repeat: the order of locks, results of calls."""
+
+
+def decide(
+    recording: Recording, *, replay: Literal["auto", "always", "never"] = "auto", **options: Any
+) -> Reversibility:
+    """Check a trace without replay, and with replay if that fails. `options` are those of `check`."""
+    if replay == "always":
+        return check(recording, replay=True, **options)
+    found = check(recording, **options)
+    return found if found.verdict or replay == "never" else check(recording, replay=True, **options)
 
 
 def check(
@@ -63,24 +84,38 @@ def check(
     allow: Iterable[str] = (),
     nondeterministic: Iterable[str] = (),
     limit: int = 5,
+    replay: bool = False,
 ) -> Reversibility:
-    """Check a trace. `nondeterministic` adds functions to the list of nondeterministic ones, `allow` removes them."""
+    """Check a trace. `nondeterministic` adds functions to the list of nondeterministic ones, `allow` removes them.
+
+    With `replay`, the verdict is about runs that replay this one: critical sections and ordered operations keep their
+    order, and results of calls are repeated.
+    """
     started = time.perf_counter()
-    report = recording.native.reversible(benign_same_value=benign_same_value, limit=limit)
+    allow = frozenset(allow)
+    ignored = [_STDERR] if "stderr" in allow else []
+    report = recording.native.reversible(
+        benign_same_value=benign_same_value, limit=limit, ignored=ignored, replay=replay
+    )
     open_pairs = sum(pair.schedule is None for pair in report.pairs)
-    settled = settle(report)
+    unfollowed = _unfollowed(recording)
+    # Without the synchronisation of a library, pairs look unordered that are not.
+    settled = [] if unfollowed else settle(report)
     certain = [(pair, schedule) for pair, schedule in settled if schedule is not None]
     witnesses = [_witness(recording, report, pair, schedule) for pair, schedule in certain]
-    listed = (NONDETERMINISTIC | set(nondeterministic)) - set(allow)
-    calls, unseen = _calls(recording, listed, set(allow))
-    loose = sorted({recording.threads[t].name for t in report.loose})
+    calls, unseen, assumptions, replayed = doubts(recording, nondeterministic, allow, replay=replay)
+    loose = [] if unfollowed else sorted({recording.threads[t].name for t in report.loose})
     bound = None
     if recording.cuts:
         bound = "the trace was cut off: " + recording.cuts[0]
+    elif unfollowed:
+        bound = unfollowed
     elif report.overflow:
         bound = "the trace has too many unordered pairs of events"
     elif len(certain) < len(settled):
         bound = "Z3 did not decide a pair of events in time"
+    elif unseen:
+        bound = f"nothing is known of {', '.join(unseen)}"
     properties = [
         _property("reversibility", bool(certain), bound, f"{report.dependencies:,} dependent pairs"),
         _property(
@@ -114,17 +149,49 @@ def check(
         warnings=list(report.warnings),
     )
     shared = recording.native.shared_objects
+    needs: list[str] = []
+    if replay and verdict:
+        free = recording.native.reversible(benign_same_value=benign_same_value, limit=_ORDERS, ignored=ignored)
+        needs = [*_orders(recording, free), *_calls(replayed)]
     return Reversibility(
         verdict,
         witnesses,
         calls,
         unseen,
+        assumptions,
         report.dependencies,
         shared,
         recording.native.object_count,
         open_pairs,
         loose,
+        replay,
+        needs,
     )
+
+
+def _orders(recording: Recording, free: ReversibilityReport) -> list[str]:
+    """The orders that replay must repeat: what could be reversed without it."""
+    found: dict[str, dict[str, None]] = {}
+    for pair in free.pairs:
+        if pair.schedule is not None:
+            witness = _witness(recording, free, pair, pair.schedule)
+            what = f"of lock {', '.join(witness.locks)}" if witness.locks else f"of accesses to {witness.object}"
+            found.setdefault(what, {}).update({witness.first_place: None, witness.second_place: None})
+    return [f"the order {what} at {_places(list(places))}" for what, places in found.items()]
+
+
+def _calls(replayed: list[str]) -> list[str]:
+    """The calls whose results replay must repeat, by function."""
+    found: dict[str, list[str]] = {}
+    for call in replayed:
+        name, _, place = call.partition(" at ")
+        found.setdefault(name, []).append(place)
+    return [f"the result of {name} at {_places(places)}" for name, places in found.items()]
+
+
+def _places(places: list[str]) -> str:
+    more = f" and {len(places) - _PLACES} more places" if len(places) > _PLACES else ""
+    return ", ".join(places[:_PLACES]) + more
 
 
 def _property(name: str, violated: bool, bound: str | None, note: str) -> PropertyResult:
@@ -139,31 +206,16 @@ def _message(broken: str | None, witnesses: list[Witness], calls: list[str]) -> 
     return f"the input does not determine the results of these calls: {', '.join(calls)}" if calls else None
 
 
-def _calls(recording: Recording, listed: set[str] | frozenset[str], allowed: set[str]) -> tuple[list[str], list[str]]:
-    """Executed calls of nondeterministic functions, and of functions whose memory accesses are not recorded."""
-    table = recording.table
-    defined = {g.name for g in table.globals if g.kind == "function"}
-    executed: dict[int, set[str]] = {}
-    callers: dict[str, set[str]] = {}
-    for thread, number, _, _ in recording.executions():
-        if number:
-            executed.setdefault(number, set()).add(thread)
-            callers.setdefault(table.site(number).name, set()).add(thread)
-    calls, unseen = set(), set()
-    for number in executed:
-        site = table.site(number)
-        if site.op != "call" or not site.name or site.name in defined or site.name.startswith("llvm."):
-            continue
-        if site.name in listed and (site.kind != "none" or site.name != "pthread_barrier_wait"):
-            calls.add(f"{site.name} at {table.place(number)}")
-        if site.name in STATEFUL - allowed and len(callers[site.name]) > 1:
-            calls.add(f"{site.name}, whose state threads share, at {table.place(number)}")
-        elif site.name not in PURE | EFFECTS.keys() | listed:
-            unseen.add(site.name)
-    if "addresses" not in allowed:
-        places = {table.place(number) for number in recording.native.address_arithmetic()}
-        calls |= {f"arithmetic on addresses at {place}" for place in places}
-    return sorted(calls), sorted(unseen)
+def _unfollowed(recording: Recording) -> str | None:
+    """The first executed call of a library that synchronises threads in a way that is not recorded, as text."""
+    for _, number, _, calls in recording.executions():
+        site = recording.table.site(number) if number and calls else None
+        if site and site.op == "call" and site.name in UNFOLLOWED:
+            library = UNFOLLOWED[site.name]
+            return f"{library} synchronises threads inside its library, which is not recorded: {site.name} at " + (
+                recording.table.place(number)
+            )
+    return None
 
 
 def _describe(recording: Recording, access: tuple[int, int, int, bool, int | None]) -> str:
@@ -177,10 +229,21 @@ def _describe(recording: Recording, access: tuple[int, int, int, bool, int | Non
 def _object(recording: Recording, pair: UnorderedPair) -> str:
     if pair.object == 2**64 - 1:
         return "a pthread_once control: the first thread runs the routine"
+    if pair.object == 2**64 - 3:
+        return _file(pair.offset)
     if pair.object == 2**64 - 2:
         return f"memory at {pair.offset:#x}, allocated by unknown code"
     name = recording.object(pair.object).name
     return f"{name}+{pair.offset}" if pair.offset else name
+
+
+def _file(number: int) -> str:
+    """A number of the recorder for a file, in words."""
+    if number == _STDERR:
+        return "stderr (--allow stderr ignores it)"
+    if number >> 63 and number >> 32 & 1:
+        return "the table of file descriptors: the first thread gets the smallest number"
+    return f"the offset of file descriptor {number & 0xFFFFFFFF}" if number >> 63 else "the same file"
 
 
 def _node(recording: Recording, node: tuple[int, int, int, int]) -> str:
@@ -246,12 +309,16 @@ def _schedule(
     found: list[tuple[int, str, bool]] = []
     first, second = pair.first, pair.second
     done = False
+    nodes = report.nodes  # a new list each time
+    shown: dict[tuple[int, int, int, int], str] = {}
     for number in schedule:
-        node = report.nodes[number]
+        node = nodes[number]
         if number == pair.early:
             found.append((first[0], _describe(recording, first), True))
             done = True
-        found.append((node[0], _node(recording, node), False))
+        if node not in shown:
+            shown[node] = _node(recording, node)
+        found.append((node[0], shown[node], False))
         if number == pair.late:
             found.append((second[0], _describe(recording, second), True))
     if not done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -9,9 +10,11 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from plait.epa import files
 from plait.epa.faults import Fault
 from plait.kernel.errors import UsageError
 
@@ -29,6 +32,12 @@ class Run(msgspec.Struct, frozen=True):
     timed_out: bool = False
     fault: Fault | None = None
     yields: int | None = None
+    files: dict[str, str | None] = {}
+    """The files that the program wrote, and their copies in the folder of the trace; None for a removed file."""
+    input: str | None = None
+    """A digest of the standard input; None if it was empty, or a terminal."""
+    replay: str | None = None
+    """A digest of the order and the results that the run replayed; None if it ran freely."""
 
     @property
     def ending(self) -> str:
@@ -56,8 +65,15 @@ def run(
     yields: int | None = None,
     timeout: float | None = None,
     most: int | None = None,
+    stdin: Path | Literal["terminal"] | None = None,
+    base: Path | None = None,
+    order: Path | None = None,
 ) -> Run:
-    """Run a program. Its trace, output and result go to a folder. `most` limits the bytes that a thread records."""
+    """Run a program in the folder `base`. Its trace, its input, output and written files go to a folder.
+
+    `most` limits the bytes that a thread records. Without `stdin`, the standard input is empty. `order` is a file of
+    `replay.py`: the run is replayed.
+    """
     if not program.is_file() or not os.access(program, os.X_OK):
         raise UsageError(f"{program} is not a program", hint="build it: plait epa build prog.c -o prog.epa")
     prepare(folder)
@@ -69,12 +85,26 @@ def run(
         environment["EPA_YIELD"] = str(yields)
     if most is not None:
         environment["EPA_MOST"] = str(most)
+    if order is not None:
+        environment["EPA_REPLAY"] = str(order.resolve())
+    if isinstance(stdin, Path):
+        # A file, even if the input came through a pipe: how much a read returns must not depend on time.
+        shutil.copyfile(stdin, folder / "stdin")
     timed_out = False
     started = time.monotonic()
-    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+    with (
+        (folder / "stdin" if isinstance(stdin, Path) else Path(os.devnull)).open("rb") as source,
+        (folder / "stdout").open("wb") as out,
+        (folder / "stderr").open("wb") as err,
+    ):
         try:
             process = subprocess.Popen(
-                [str(program.resolve()), *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment
+                [str(program.resolve()), *arguments],
+                stdin=None if stdin == "terminal" else source,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=base,
             )
         except OSError as error:
             raise UsageError(
@@ -90,11 +120,24 @@ def run(
             process.kill()
             process.wait()
             raise
-    done = Run(str(program), list(arguments), code, round(time.monotonic() - started, 6), timed_out, fault, yields)
+    seconds = round(time.monotonic() - started, 6)
+    kept = files.keep(folder, (base or Path.cwd()).resolve())
+    digest = _digest(folder / "stdin") if isinstance(stdin, Path) else None
+    replayed = order_digest(order.read_bytes()) if order is not None else None
+    done = Run(str(program), list(arguments), code, seconds, timed_out, fault, yields, kept, digest, replayed)
     if not (folder / "table.json").exists():
         raise UsageError(f"{program} recorded nothing", hint="build the program with plait epa build")
     (folder / RUN_FILE).write_bytes(msgspec.json.encode(done))
     return done
+
+
+def order_digest(content: bytes) -> str:
+    """The identity of what a run replays: a digest of a file of `replay.py`, without its time limit."""
+    return hashlib.sha256(content[16:]).hexdigest()[:16]
+
+
+def _digest(file: Path) -> str | None:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file.stat().st_size else None
 
 
 def prepare(folder: Path) -> None:

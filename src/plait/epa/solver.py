@@ -3,7 +3,7 @@
 Each event has an integer: its time. Program order, creation, joins and barriers are inequalities. Two critical sections
 of one lock are a disjunction. `decide` handles one pair of synchronisation events that vector clocks and lock closure
 left open. `formula_decides` is the whole formula of Saissi 2019 with its disjunction over all dependent pairs. Tests
-and benchmarks compare the fast check with it.
+and benchmarks compare the fast check with it. `smtlib.py` writes the same formula for other solvers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from plait.epa.events import Event
+from plait.epa.events import Event, Section, structure
 from plait.kernel.deadline import interruptible
 from plait.kernel.extras import needs
 
 with needs("epa"):
     import z3  # type: ignore[import-untyped]
-
-Section = tuple[int, int, bool, int, int | None]
-"""A critical section: lock, thread, whether it is exclusive, and the nodes that acquire and release."""
 
 
 class Answer(NamedTuple):
@@ -82,7 +79,7 @@ def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, 
     """Whether the formula Φ ∧ R is satisfiable: two dependent events can occur in reversed order."""
     times = [z3.Int(f"x{i}") for i in range(len(steps))]
     solver = _solver(timeout)
-    edges, sections = _structure(steps)
+    edges, sections = structure(steps)
     solver.add(*(times[a] < times[b] for a, b in edges))
     solver.add(*_exclusions(sections, times))
     reversed_pairs = []
@@ -95,51 +92,3 @@ def formula_decides(steps: Sequence[Event], *, benign_same_value: bool = False, 
     solver.add(z3.Or(reversed_pairs))
     result = interruptible(solver.check, solver.ctx.interrupt)
     return None if result == z3.unknown else bool(result == z3.sat)
-
-
-def _structure(steps: Sequence[Event]) -> tuple[list[tuple[int, int]], list[Section]]:
-    """The edges and the critical sections of a trace, directly from the definitions."""
-    edges: list[tuple[int, int]] = []
-    sections: list[list[Any]] = []
-    last: dict[int, int] = {}
-    created: dict[int, int] = {}
-    held: dict[tuple[int, int], tuple[int, int]] = {}
-    counts: dict[int, int] = {}
-    arrivals: dict[int, list[int]] = {}
-    departures: list[tuple[int, int, int]] = []
-    arrived: dict[tuple[int, int], int] = {}
-    for i, step in enumerate(steps):
-        if step.op == "barrier":
-            counts[step.object] = step.extra
-        if step.thread in last:
-            edges.append((last[step.thread], i))
-        elif step.thread in created:
-            edges.append((created[step.thread], i))
-        last[step.thread] = i
-        if step.op == "create":
-            created[step.object] = i
-        elif step.op == "join" and step.object in last:
-            edges.append((last[step.object], i))
-        elif step.op in ("lock", "read lock", "write lock"):
-            depth, index = held.get((step.object, step.thread), (0, -1))
-            if depth == 0:
-                index = len(sections)
-                sections.append([step.object, step.thread, step.op != "read lock", i, None])
-            held[step.object, step.thread] = (depth + 1, index)
-        elif step.op in ("unlock", "rw unlock"):
-            depth, index = held.get((step.object, step.thread), (0, -1))
-            if depth:
-                held[step.object, step.thread] = (depth - 1, index)
-                if depth == 1:
-                    sections[index][4] = i
-        elif step.op == "arrive":
-            arrived[step.object, step.thread] = len(arrivals.setdefault(step.object, []))
-            arrivals[step.object].append(i)
-        elif step.op == "depart" and (step.object, step.thread) in arrived:
-            departures.append((step.object, i, arrived[step.object, step.thread]))
-    for barrier, node, arrival in departures:
-        count, all_of_it = counts.get(barrier, 0), arrivals[barrier]
-        if count and len({steps[a].thread for a in all_of_it}) == count:
-            start = arrival // count * count
-            edges += [(a, node) for a in all_of_it[start : start + count]]
-    return edges, [(s[0], s[1], s[2], s[3], s[4]) for s in sections]

@@ -1,11 +1,11 @@
 """Error propagation analysis: Tables 8 and 10 and Figure 17 of Saissi 2019, the overhead, and a comparison with Z3.
 
-The programs are in examples/epa.
+The tables are in `plait.bench.epa`, and use the programs in examples/epa/programs. The rows below them use the small
+programs in examples/epa, with inputs of other sizes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import resource
 import shutil
 import subprocess
@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from plait.bench.engine.common import median, times
+from plait.bench.epa.coverage import measure_coverage
+from plait.bench.epa.programs import PROGRAMS, build_program
+from plait.bench.epa.soundness import measure_soundness
+from plait.bench.epa.times import measure_times
 from plait.bench.errors import DifferenceError, SkippedError
 from plait.bench.options import Options
+from plait.bench.papers.epa_speed import speed, text
 from plait.bench.table import Cell, Column, Table
-from plait.epa.campaign import Campaign, Result, summarize
 from plait.epa.events import Event, fast_check, from_rows
 from plait.epa.instrumentation.build import build
 from plait.epa.instrumentation.toolchain import find_all
@@ -32,13 +36,6 @@ from plait.epa.run import scratch
 from plait.epa.solver import formula_decides
 from plait.kernel.errors import Argument, UsageError
 
-SMALL = {
-    "quicksort": ("4", "60"),
-    "kmeans": ("3", "12"),
-    "pca": ("3", "5", "4"),
-    "blackscholes": ("3", "9"),
-    "swaptions": ("3", "3", "2"),
-}
 LARGE = {
     "quicksort": ("8", "2600"),
     "kmeans": ("4", "330"),
@@ -55,41 +52,39 @@ LONG = {
     "swaptions": ("4", "64", "14000"),
 }
 """Runs of 0.1 s and more without recording. The traces have up to 5 GB."""
+POINTS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Points of kmeans whose trace Z3 gets as a whole formula, until that takes too long."""
 PUBLISHED = {
-    "quicksort": (30.38 * 60, 1.57, 0.3),
-    "pca": (150.43 * 60, 1.29, 0.17),
-    "kmeans": (81.94 * 60, 0.79, 0.13),
-    "blackscholes": (0.99 * 60, 1.58, 0.2),
-    "swaptions": (144.61 * 60, 8.57, 2.86),
+    program.name: (program.published.check, program.published.sanitize, program.published.compare)
+    for program in PROGRAMS
+    if program.published is not None
 }
 """Table 10: seconds of the reversibility check, of sanitizing, and of comparing."""
-TYPES = ["bitflip", "mallsize", "callcorr", "invalptr"]
-
 
 COLUMNS = [Column("measured", published="published"), Column("ratio")]
 
 
 def measure(options: Options) -> Table:
     """Measure runs without a fault, campaigns, the cost of each part, and the largest traces."""
-    table = Table("epa", "Error propagation analysis (Saissi 2019, Tables 8 and 10, Figure 17)", COLUMNS, "what")
+    table = Table("epa", "Error propagation analysis: cost", COLUMNS, "what")
     examples = options.examples / "epa"
-    if not (examples / "kmeans.c").is_file():
-        raise UsageError(
-            f"{examples / 'kmeans.c'} does not exist", hint=("run in the repository, or give ", Argument("examples"))
-        )
+    for file in (examples / "kmeans.c", examples / "programs" / "support.c"):
+        if not file.is_file():
+            raise UsageError(f"{file} does not exist", hint=("run in the repository, or give ", Argument("examples")))
     folder = Path(tempfile.mkdtemp(prefix="plait-bench-epa-", dir=scratch()))
     try:
         with table.measuring():
             if not find_all():
                 raise SkippedError("clang with libLLVM is not installed; apt-get install clang-14")
-            programs = {name: folder / f"{name}.epa" for name in SMALL}
+            programs = {name: folder / f"{name}.epa" for name in LARGE}
             for name, program in programs.items():
                 options.tell(f"building {name}")
                 build([examples / f"{name}.c"], program)
-            false_positives(table, options, programs, folder)
-            campaigns(table, options, programs)
-            table_10(table, options, programs, folder)
+            evaluation(table, options, folder)
+            million(table, options, programs, folder)
             overhead(table, options, programs, folder)
+            speed(table, options, programs, LONG, folder)
+            text(table, options, programs["kmeans"], LARGE["kmeans"], folder)
             against_the_formula(table, options, programs["kmeans"], folder)
             if not options.quick:
                 fifty_million(table, options, programs["swaptions"], folder)
@@ -98,64 +93,21 @@ def measure(options: Options) -> Table:
     return table
 
 
-def false_positives(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
-    """Repeat runs without a fault, with random yields (Table 8). None may deviate."""
-    runs = 25 if options.quick else 1_000
-    for name, program in programs.items():
-        options.tell(f"runs without a fault: {name}")
-        record(program, SMALL[name], folder / "golden")
-        golden = Recording(folder / "golden")
-        raw, deviating = set(), 0
-        for seed in range(runs):
-            record(program, SMALL[name], folder / "again", yields=seed + 1)
-            again = Recording(folder / "again")
-            deviating += not golden.native.outcome(again.native)[0]
-            raw.add(digest(folder / "again"))
-        if deviating:
-            raise DifferenceError(f"{name}: {deviating} of {runs} runs without a fault deviate")
-        table.raw[f"false positives {name}"] = deviating
-        measured = f"{deviating} of {runs:,} deviate; {len(raw):,} distinct raw"
-        table.add(
-            "Runs without a fault (Table 8)", name, measured=Cell(measured), target="0 deviate", met=deviating == 0
-        )
+def evaluation(table: Table, options: Options, folder: Path) -> None:
+    """Tables 8 and 10 and Figure 17: each is a part of the table."""
+    runs = options.runs or (4 if options.quick else 100)
+    with tempfile.TemporaryDirectory(prefix="plait-bench-epa-") as target:
+        built = []
+        for program in PROGRAMS:
+            options.tell(f"building {program.name} of examples/epa/programs")
+            built.append(build_program(program, options.examples / "epa" / "programs", Path(target)))
+        sound = measure_soundness(table, options, built, runs, folder)
+        results = measure_coverage(table, options, built, sound, max(1, runs // 2), folder)
+        measure_times(table, options, built, sound, results)
 
 
-def digest(trace: Path) -> bytes:
-    """The hash of a raw trace."""
-    found = hashlib.blake2b()
-    for file in sorted(trace.glob("thread-*.bin")):
-        found.update(file.read_bytes())
-    return found.digest()
-
-
-def campaigns(table: Table, options: Options, programs: dict[str, Path]) -> None:
-    """Inject faults (Figure 17) and compute the maximal possible false negative rate (MPFNR)."""
-    runs = 20 if options.quick else 400
-    missed = failures = 0
-    setting = f"Faults (Figure 17), {runs} runs of each program: share of runs that deviate"
-    for name, program in programs.items():
-        options.tell(f"faults: {name}")
-        campaign = Campaign(program, SMALL[name], types=TYPES, runs=runs, seed=1)
-        try:
-            results: list[Result] = [campaign.inject(i) for i in range(runs)]
-        finally:
-            campaign.close()
-        summary = summarize(campaign.header, results)
-        missed, failures = missed + summary.missed, failures + summary.failures
-        for share in summary.shares:
-            parts = ", ".join(f"{n} {o}" for o, n in share.outcomes.items() if n)
-            interval = f"{share.coverage:.0%} ({share.low:.0%} to {share.high:.0%})"
-            table.add(setting, f"{name}: {share.type}", measured=Cell(f"{interval}: {parts}"))
-            table.raw[f"{name} {share.type}"] = {"outcomes": share.outcomes, "coverage": share.coverage}
-    if missed:
-        raise DifferenceError(f"{missed} of {failures} crashes and corruptions left no deviation")
-    table.add(
-        setting, f"MPFNR of {failures:,} crashes and SDC", measured=Cell(missed), target="0", met=missed == 0
-    )  # fmt: skip
-
-
-def table_10(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
-    """Check, sanitize and compare traces of a million records (Table 10)."""
+def million(table: Table, options: Options, programs: dict[str, Path], folder: Path) -> None:
+    """Check, sanitize and compare traces of a million records, as long as the longest one in Saissi 2019."""
     for name, program in programs.items():
         options.tell(f"a million records: {name}")
         record(program, LARGE[name], folder / "one")
@@ -168,7 +120,7 @@ def table_10(table: Table, options: Options, programs: dict[str, Path], folder: 
             raise DifferenceError(f"{name}: {found.verdict.status}, equal: {equal}")
         records = one.native.records
         taken = {"check": checking, "sanitize": sanitizing, "compare": comparing}
-        table.raw[f"table 10 {name}"] = taken | {
+        table.raw[f"million {name}"] = taken | {
             "records": records,
             "threads": len(one.threads),
             "objects": found.shared_objects,
@@ -179,7 +131,7 @@ def table_10(table: Table, options: Options, programs: dict[str, Path], folder: 
         )
         for (what, seconds), published in zip(taken.items(), PUBLISHED[name], strict=True):
             table.add(
-                f"Table 10: {name}, {size}",
+                f"{name}, {size}",
                 what,
                 measured=Cell(seconds, "s", published=published),
                 target="< 2 s",
@@ -233,7 +185,7 @@ def against_the_formula(table: Table, options: Options, program: Path, folder: P
     """Find the largest trace of kmeans that Z3 decides with the whole formula, and compare the times."""
     limit = 20.0 if options.quick else 120.0
     best: tuple[int, float, float] | None = None
-    for points in (3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
+    for points in POINTS:
         options.tell(f"the formula in Z3: kmeans 2 {points}")
         record(program, ["2", str(points)], folder / "formula")
         recording = Recording(folder / "formula")
@@ -242,7 +194,7 @@ def against_the_formula(table: Table, options: Options, program: Path, folder: P
         if answer is None or slow > limit:
             break
         found, fast = timed(fast_check, steps)
-        if bool(found["pairs"]) != answer:
+        if bool(found.pairs) != answer:
             raise DifferenceError(f"kmeans 2 {points}: Z3 finds {answer} for the whole formula, the fast check differs")
         best = (len(steps), slow, fast)
         if slow > limit / 2:

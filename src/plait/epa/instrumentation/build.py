@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,10 +21,14 @@ from plait.epa.instrumentation.toolchain import Toolchain, find
 from plait.kernel.errors import UsageError
 
 _C, _CPP = {".c"}, {".cc", ".cpp", ".cxx", ".C"}
-_FLAGS = ["-O0", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread", "-fPIE"]
-_NAMES = ["-fno-discard-value-names", "-Xclang", "-disable-O0-optnone"]
+DEBUG = ["-O0", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread"]
+NAMES = ["-fno-discard-value-names", "-Xclang", "-disable-O0-optnone"]
 _GENERATE = ["-O2", "-Xclang", "-disable-llvm-passes", "-fPIE"]
 """The program is not optimized. Code generation is, so that the inserted code costs little."""
+_RECORDER = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
+_OBJECTS = "recorder", "interpose", "locks", "replay", "files"
+_SHOWN = 5
+"""The maximal number of shown errors."""
 _LINK = ["-pthread", "-rdynamic", "-pie", "-ldl", "-lm"]
 
 
@@ -45,56 +53,78 @@ def build(
     toolchain = find(version)
     with tempfile.TemporaryDirectory(prefix="plait-epa-") as name:
         folder = Path(name)
-        recorder, inlined = _recorder(toolchain, folder)
-        program = Instrumentation(Llvm(toolchain.library), inlined, sources, lean=lean)
-        objects = []
-        for i, source in enumerate(sources):
-            raw, instrumented, compiled = (folder / f"{i}{suffix}" for suffix in (".bc", ".epa.bc", ".o"))
+        modules = [folder / f"{i}.bc" for i in range(len(sources))]
+        for source, module in zip(sources, modules, strict=True):
             compiler = toolchain.clang_cpp if source.suffix in _CPP else toolchain.clang
-            _run(
-                [
-                    compiler,
-                    *flags,
-                    *_FLAGS,
-                    *_NAMES,
-                    "-Qunused-arguments",
-                    "-emit-llvm",
-                    "-c",
-                    str(source),
-                    "-o",
-                    str(raw),
-                ]
-            )
-            program.instrument(raw, instrumented)
-            _run([toolchain.clang, *_GENERATE, "-c", str(instrumented), "-o", str(compiled)])
-            objects.append(str(compiled))
-        table = Table(
-            program.sites,
-            program.globals,
-            str(toolchain.version),
-            [str(s) for s in sources],
-            program.functions,
-            program.pieces,
-            program.formulas,
-            FORMAT,
+            emit = ["-Qunused-arguments", "-emit-llvm", "-c", str(source), "-o", str(module)]
+            _run([compiler, *flags, *DEBUG, *NAMES, "-fPIE", *emit])
+        # Source files keep the names that the user gave.
+        names = {str(source.resolve()): str(source) for source in sources}
+        objects, recorder, table = instrumented(
+            toolchain, folder, modules, name=lambda file: names.get(file, file), lean=lean
         )
-        objects += [*recorder, _embed(toolchain, folder, table)]
         linker = toolchain.clang_cpp if any(s.suffix in _CPP for s in sources) else toolchain.clang
-        _run([linker, *objects, "-o", str(output), *flags, *_LINK, "-Qunused-arguments"])
+        _run([linker, *objects, *recorder, "-o", str(output), *flags, *_LINK, "-Qunused-arguments"])
     return table, toolchain
 
 
-def _recorder(toolchain: Toolchain, folder: Path) -> tuple[list[str], Path]:
-    """Compile the recorder: its object files, and the bitcode of the part that is linked into every module."""
-    for source in files("plait.epa").joinpath("recorder").iterdir():
-        (folder / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    flags = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
-    objects = [folder / f"{name}.o" for name in ("recorder", "interpose")]
-    for compiled in objects:
-        _run([toolchain.clang, *flags, "-c", str(compiled.with_suffix(".c")), "-o", str(compiled)])
-    inlined = folder / "inline.bc"
-    _run([toolchain.clang, *flags, "-emit-llvm", "-c", str(folder / "inline.c"), "-o", str(inlined)])
-    return [str(compiled) for compiled in objects], inlined
+def instrumented(
+    toolchain: Toolchain, folder: Path, modules: Sequence[Path], *, name: Callable[[str], str], lean: bool = True
+) -> tuple[list[str], list[str], Table]:
+    """Instrument the bitcode modules of a program: their object files, those of the recorder, and the table.
+
+    `name` gives the name of a source file that the table shows. The table is part of the recorder.
+    """
+    recorder, inlined = _recorder(toolchain)
+    program = Instrumentation(Llvm(toolchain.library), inlined, name, lean=lean)
+    objects = []
+    for module in modules:
+        result, compiled = module.with_suffix(".epa.bc"), module.with_suffix(".o")
+        program.instrument(module, result)
+        _run([toolchain.clang, *_GENERATE, "-c", str(result), "-o", str(compiled)])
+        objects.append(str(compiled))
+    table = Table(
+        program.sites,
+        program.globals,
+        str(toolchain.version),
+        program.sources,
+        program.functions,
+        program.pieces,
+        program.formulas,
+        FORMAT,
+    )
+    return objects, [*recorder, _embed(toolchain, folder, table)], table
+
+
+def _recorder(toolchain: Toolchain) -> tuple[list[str], Path]:
+    """The compiled recorder: its object files, and the bitcode of the part that is linked into every module.
+
+    It is compiled once per user, version of clang and version of the recorder. Build systems link many programs.
+    """
+    sources = {f.name: f.read_bytes() for f in files("plait.epa").joinpath("recorder").iterdir()}
+    content = repr((toolchain, _RECORDER, sorted(sources.items())))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plait"
+    made = cache / f"recorder-{hashlib.sha256(content.encode()).hexdigest()[:24]}"
+    if not made.is_dir():
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="recorder-", dir=cache))
+        except OSError as error:
+            raise UsageError(
+                f"{cache} cannot be written: {error.strerror}", hint="set XDG_CACHE_HOME to another folder"
+            ) from None
+        for name, text in sources.items():
+            (folder / name).write_bytes(text)
+        for name in _OBJECTS:
+            _run([toolchain.clang, *_RECORDER, "-c", str(folder / f"{name}.c"), "-o", str(folder / f"{name}.o")])
+        _run(
+            [toolchain.clang, *_RECORDER, "-emit-llvm", "-c", str(folder / "inline.c"), "-o", str(folder / "inline.bc")]
+        )
+        try:
+            folder.rename(made)
+        except OSError:  # another process was faster
+            shutil.rmtree(folder)
+    return [str(made / f"{name}.o") for name in _OBJECTS], made / "inline.bc"
 
 
 def _embed(toolchain: Toolchain, folder: Path, table: Table) -> str:
@@ -115,8 +145,10 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+        wrong = [line for line in lines if re.search(r"error:|undefined reference|multiple definition", line)]
+        causes = [line for line in wrong if "linker command failed" not in line] or wrong or lines or ["no message"]
+        more = [f"and {len(causes) - _SHOWN} more"] if len(causes) > _SHOWN else []
         raise UsageError(
-            f"{Path(command[0]).name} failed: {first}",
-            hint="compile the program without Plait, with the same flags, to see the error",
+            f"{Path(command[0]).name} failed: " + "\n  ".join([*causes[:_SHOWN], *more]),
+            hint="compile the program without Plait, with the same flags, to see all messages",
         )

@@ -1,9 +1,9 @@
 """Effects of external functions: the memory that they read and write, and results that the input does not determine.
 
 Instrumentation covers only the instructions of the program itself. For the functions below, it records the memory that
-a call reads and writes. The memory accesses of other external functions are not recorded; the reversibility check lists
-these functions as an assumption. A call of a function whose arguments do not determine its result breaks local
-determinism (Definition 5, condition 1).
+a call reads and writes. The memory accesses of other external functions are not recorded: `libraries.py` knows the
+functions that have none. A call of a function whose arguments do not determine its result breaks local determinism
+(Definition 5, condition 1).
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-Access = Literal["read", "write", "read string", "copy", "stream", "stdout"]
+Access = Literal[
+    "read", "write", "read string", "wrote string", "copy", "stream", "stdin", "stdout", "stderr", "file", "descriptor",
+    "descriptors", "printed", "scanned",
+]  # fmt: skip
 
 
 class Effect(NamedTuple):
     """A memory access at the address in argument `at`. Its length: the product of the arguments `length` (or `bytes`).
 
-    A `stream` is a FILE: all operations of threads on one stream depend on each other.
+    A `stream` is a FILE: all operations of threads on one stream depend on each other. A `file` is a stream whose
+    operation also accesses its file (`bytes`: it writes). A `descriptor` is the same for the number of a file (`bytes`: 2
+    does not use its offset). `printed` and `scanned` are arguments after a format. `wrote string` is seen after the call.
     """
 
     access: Access
@@ -29,50 +34,173 @@ class Effect(NamedTuple):
 
 _COPY = (Effect("copy", 0, (2,), 1),)
 _TWO_STRINGS = (Effect("read string", 0), Effect("read string", 1))
-_STDOUT = Effect("stdout", 0)
+_STRING = (Effect("read string", 0),)
+_STDOUT, _STDERR, _STDIN = Effect("stdout", 0), Effect("stderr", 0), Effect("stdin", 0)
 _GUARD = (Effect("write", 0, bytes=8),)
+_OPENS = (Effect("descriptors", 0, bytes=1),)
+_COMPARES = (Effect("read", 0, (2,)), Effect("read", 1, (2,)))
+
+
+def _file(at: int, writes: bool) -> Effect:
+    return Effect("file", at, bytes=int(writes))
+
 
 EFFECTS: dict[str, tuple[Effect, ...]] = {
     "memcpy": _COPY,
     "memmove": _COPY,
+    "mempcpy": _COPY,
     "llvm.memcpy": _COPY,
     "llvm.memmove": _COPY,
     "memset": (Effect("write", 0, (2,)),),
     "llvm.memset": (Effect("write", 0, (2,)),),
-    "memcmp": (Effect("read", 0, (2,)), Effect("read", 1, (2,))),
+    "memcmp": _COMPARES,
+    "bcmp": _COMPARES,
+    "memchr": (Effect("read", 0, (2,)),),
     "bzero": (Effect("write", 0, (1,)),),
-    "fread": (Effect("write", 0, (1, 2)), Effect("stream", 3)),
-    "fwrite": (Effect("read", 0, (1, 2)), Effect("stream", 3)),
-    "fprintf": (Effect("stream", 0),),
-    "fputc": (Effect("stream", 1),),
-    "putc": (Effect("stream", 1),),
-    "fgetc": (Effect("stream", 0),),
-    "getc": (Effect("stream", 0),),
-    "fflush": (Effect("stream", 0),),
-    "fclose": (Effect("stream", 0),),
-    "rewind": (Effect("stream", 0),),
-    "printf": (_STDOUT,),
+    "fread": (Effect("write", 0, (1, 2)), _file(3, False)),
+    "fwrite": (Effect("read", 0, (1, 2)), _file(3, True)),
+    "fprintf": (_file(0, True), Effect("printed", 1)),
+    "fputc": (_file(1, True),),
+    "putc": (_file(1, True),),
+    "fgetc": (_file(0, False),),
+    "getc": (_file(0, False),),
+    "ungetc": (_file(1, False),),
+    "fgets": (_file(2, False), Effect("wrote string", 0)),
+    "fscanf": (_file(0, False), Effect("scanned", 1)),
+    "__isoc99_fscanf": (_file(0, False), Effect("scanned", 1)),
+    "__isoc23_fscanf": (_file(0, False), Effect("scanned", 1)),
+    "fflush": (_file(0, True),),
+    "fclose": (_file(0, True), Effect("descriptors", 0)),
+    "fopen": (Effect("read string", 0), Effect("descriptors", 0)),
+    "fopen64": (Effect("read string", 0), Effect("descriptors", 0)),
+    "rewind": (_file(0, False),),
+    "fseek": (_file(0, False),),
+    "fseeko": (_file(0, False),),
+    "ftell": (_file(0, False),),
+    "ftello": (_file(0, False),),
+    "printf": (_STDOUT, Effect("printed", 0)),
     "putchar": (_STDOUT,),
-    "read": (Effect("write", 1, (2,)),),
-    "write": (Effect("read", 1, (2,)),),
-    "qsort": (Effect("write", 0, (1, 2)),),
-    "strlen": (Effect("read string", 0),),
-    "strcmp": _TWO_STRINGS,
-    "strdup": (Effect("read string", 0),),
-    "atoi": (Effect("read string", 0),),
-    "atof": (Effect("read string", 0),),
-    "atol": (Effect("read string", 0),),
     "puts": (Effect("read string", 0), _STDOUT),
-    "fputs": (Effect("read string", 0), Effect("stream", 1)),
+    "perror": (_STDERR,),
+    "scanf": (_STDIN, Effect("scanned", 0)),
+    "__isoc99_scanf": (_STDIN, Effect("scanned", 0)),
+    "__isoc23_scanf": (_STDIN, Effect("scanned", 0)),
+    "getchar": (_STDIN,),
+    "fputs": (Effect("read string", 0), _file(1, True)),
+    "sprintf": (Effect("printed", 1), Effect("wrote string", 0)),
+    "snprintf": (Effect("printed", 2), Effect("wrote string", 0)),
+    "sscanf": (Effect("read string", 0), Effect("scanned", 1)),
+    "__isoc99_sscanf": (Effect("read string", 0), Effect("scanned", 1)),
+    "__isoc23_sscanf": (Effect("read string", 0), Effect("scanned", 1)),
+    "read": (Effect("write", 1, (2,)), Effect("descriptor", 0)),
+    "write": (Effect("read", 1, (2,)), Effect("descriptor", 0, bytes=1)),
+    "pread": (Effect("write", 1, (2,)), Effect("descriptor", 0, bytes=2)),
+    "pwrite": (Effect("read", 1, (2,)), Effect("descriptor", 0, bytes=3)),
+    "lseek": (Effect("descriptor", 0),),
+    "ftruncate": (Effect("descriptor", 0, bytes=1),),
+    "fsync": (Effect("descriptor", 0, bytes=1),),
+    "open": (Effect("read string", 0), *_OPENS),
+    "open64": (Effect("read string", 0), *_OPENS),
+    "openat": _OPENS,
+    "creat": (Effect("read string", 0), *_OPENS),
+    "close": (Effect("descriptor", 0), *_OPENS),
+    "pipe": (Effect("write", 0, bytes=8), *_OPENS),
+    "dup": _OPENS,
+    "dup2": _OPENS,
+    "unlink": (Effect("read string", 0), *_OPENS),
+    "remove": (Effect("read string", 0), *_OPENS),
+    "rename": (Effect("read string", 0), *_OPENS),
+    "qsort": (Effect("write", 0, (1, 2)),),
+    "strlen": _STRING,
+    "strcmp": _TWO_STRINGS,
+    "strcasecmp": _TWO_STRINGS,
+    "strncmp": _TWO_STRINGS,
+    "strncasecmp": _TWO_STRINGS,
+    "strcoll": _TWO_STRINGS,
+    "strdup": _STRING,
+    "strndup": _STRING,
+    "strchr": _STRING,
+    "strrchr": _STRING,
+    "strstr": _TWO_STRINGS,
+    "strspn": _TWO_STRINGS,
+    "strcspn": _TWO_STRINGS,
+    "strpbrk": _TWO_STRINGS,
+    "strcpy": (Effect("read string", 1), Effect("wrote string", 0)),
+    "stpcpy": (Effect("read string", 1), Effect("wrote string", 0)),
+    "strcat": (Effect("read string", 1), Effect("wrote string", 0)),
+    "strncat": (Effect("read string", 1), Effect("wrote string", 0)),
+    "strncpy": (Effect("read string", 1), Effect("write", 0, (2,))),
+    "atoi": _STRING,
+    "atof": _STRING,
+    "atol": _STRING,
+    "atoll": _STRING,
+    "strtol": _STRING,
+    "strtoul": _STRING,
+    "strtoll": _STRING,
+    "strtoull": _STRING,
+    "strtod": _STRING,
+    "strtof": _STRING,
+    "__isoc23_strtol": _STRING,
+    "__isoc23_strtoul": _STRING,
+    "__isoc23_strtoll": _STRING,
+    "__isoc23_strtoull": _STRING,
     "pthread_create": (Effect("write", 0, bytes=8),),
+    "thrd_create": (Effect("write", 0, bytes=8),),
+    "_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_": tuple(
+        Effect("write", at, bytes=8) for at in (1, 2, 3)
+    ),
+    "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_": tuple(
+        Effect("write", at, bytes=8) for at in (0, 1)
+    ),
+    "thrd_join": (Effect("write", 1, bytes=4),),
+    "time": (Effect("write", 0, bytes=8),),
+    "gettimeofday": (Effect("write", 0, bytes=16), Effect("write", 1, bytes=8)),
+    "clock_gettime": (Effect("write", 1, bytes=16),),
+    "clock_getres": (Effect("write", 1, bytes=16),),
+    "timespec_get": (Effect("write", 0, bytes=16),),
+    "timespec_getres": (Effect("write", 0, bytes=16),),
+    "times": (Effect("write", 0, bytes=32),),
+    "getrusage": (Effect("write", 1, bytes=144),),
+    "getcpu": (Effect("write", 0, bytes=4), Effect("write", 1, bytes=4)),
+    "getrandom": (Effect("write", 0, (1,)),),
+    "getentropy": (Effect("write", 0, (1,)),),
+    "rand_r": (Effect("write", 0, bytes=4),),
+    "erand48": (Effect("write", 0, bytes=6),),
+    "nrand48": (Effect("write", 0, bytes=6),),
+    "jrand48": (Effect("write", 0, bytes=6),),
+    "stat": (Effect("read string", 0), Effect("write", 1, bytes=144)),
+    "fstat": (Effect("write", 1, bytes=144),),
+    "lstat": (Effect("read string", 0), Effect("write", 1, bytes=144)),
+    "stat64": (Effect("read string", 0), Effect("write", 1, bytes=144)),
+    "fstat64": (Effect("write", 1, bytes=144),),
+    "lstat64": (Effect("read string", 0), Effect("write", 1, bytes=144)),
     "__cxa_guard_acquire": _GUARD,
     "__cxa_guard_release": _GUARD,
 }
+
+AFTER = ("wrote string", "scanned")
+"""Effects that are seen after the call."""
 
 COMPARISONS = re.compile(
     r"(?:mem|str|strn|strcase|strncase|b|wmem|wcs|wcsn)cmp|(?:str|wcs)coll|_ZNKSt.*basic_string.*E7compareE.*"
 )
 """Functions whose result has a meaning only by its sign. A C library may return any value of this sign."""
+
+CPP_STREAMS = re.compile(
+    r"_ZNK?S[oi].*|_ZStlsI.*|_ZStrsI.*|_ZSt4end[ls]I.*|_ZSt5flushI.*|_ZSt16__ostream_insertI.*|_ZSt7getlineI.*"
+)
+"""Functions of the C++ library whose first argument is a stream."""
+
+CPP = re.compile(
+    r"_ZNK?S[sa].*|_ZNK?St7__cxx1112basic_string.*|_ZNSt8ios_base4InitC1Ev|_ZNSt8ios_base4InitD1Ev"
+    r"|_ZSt\d+_Rb_tree_\w+|_ZNKSt8__detail20_Prime_rehash_policy.*|_ZNSt8__detail15_List_node_base.*"
+    r"|_ZSt\d+__throw_\w+|_ZNK?St\d+(?:\w*_error|exception|bad_\w+|out_of_range)[CD4]?.*|_ZNSaIcE.*"
+    r"|_ZSt(?:17rethrow_exception|17current_exception|9terminate).*|__cxa_\w+|__once_proxy|_Unwind_\w+|__gxx_personality_v0"
+    r"|_ZNSt15__exception_ptr13exception_ptr.*|_ZSt11_Hash_bytesPKvmm|_ZNSt9exceptionD[012]Ev|_ZNKSt9exception4whatEv"
+    r"|_ZNSt18condition_variable.*|_ZNSt6thread.*|_ZTIS.*|_Zn[wa]m.*|_Zd[la]Pv.*|_ZNSt7__cxx11\d+basic_stringstream.*"
+    r"|_ZNSt7__cxx11\d+basic_[io]stringstream.*|_ZNKSt7__cxx11\d+basic_\w*stringstream.*|_ZSt20__throw_\w+"
+)
+"""Functions of the C++ library that work only on their arguments."""
 
 PURE = frozenset(
     [
@@ -160,7 +288,6 @@ PURE = frozenset(
         "fmax",
         "fmin",
         "round",
-        "fopen",
         "__cxa_begin_catch",
         "__cxa_end_catch",
         "__cxa_allocate_exception",
@@ -191,6 +318,12 @@ NONDETERMINISTIC = frozenset(
         "clock_gettime",
         "gettimeofday",
         "times",
+        "stat",
+        "fstat",
+        "lstat",
+        "stat64",
+        "fstat64",
+        "lstat64",
         "fork",
         "vfork",
         "wait",
@@ -226,16 +359,38 @@ result is used: it returns a special value to one arbitrary thread. A cancelled 
 STATEFUL = frozenset(
     [
         "asctime",
+        "atexit",
+        "chdir",
         "ctime",
+        "getopt",
+        "getopt_long",
+        "__posix_getopt",
         "gmtime",
         "localtime",
+        "pthread_key_create",
+        "pthread_key_delete",
         "readdir",
+        "sem_open",
         "setlocale",
+        "srand",
+        "srand48",
+        "srandom",
         "strerror",
         "strtok",
+        "tss_create",
+        "tss_delete",
     ]
 )
 """Functions with a hidden state that threads share: the result depends on the calls of other threads."""
+
+UNFOLLOWED = {
+    "__kmpc_fork_call": "OpenMP",
+    "__kmpc_fork_call_if": "OpenMP",
+    "__kmpc_fork_teams": "OpenMP",
+    "GOMP_parallel": "OpenMP",
+}
+"""Functions that run and synchronise threads inside of a library. This synchronisation is not recorded, so the order of
+the events is unknown."""
 
 
 def effects_of(name: str) -> tuple[Effect, ...]:
@@ -246,4 +401,11 @@ def effects_of(name: str) -> tuple[Effect, ...]:
     """
     if name.startswith("llvm."):
         name = ".".join(name.split(".")[:2])
-    return EFFECTS.get(name, ())
+    if name in EFFECTS:
+        return EFFECTS[name]
+    if CPP_STREAMS.fullmatch(name):
+        return (Effect("stream", 0),)
+    if CPP.fullmatch(name):
+        # A member function: the object, and another one. Their first words are enough to see that threads share them.
+        return (Effect("read" if name.startswith("_ZNK") else "write", 0, bytes=8), Effect("read", 1, bytes=8))
+    return ()

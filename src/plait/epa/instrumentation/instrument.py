@@ -7,17 +7,20 @@ recorded as 64-bit integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from plait.epa.instrumentation import llvm as ll
 from plait.epa.instrumentation.calls import parameters, returns
-from plait.epa.instrumentation.effects import COMPARISONS, effects_of
+from plait.epa.instrumentation.effects import AFTER, COMPARISONS, Effect, effects_of
 from plait.epa.instrumentation.expected import Expected, chains
 from plait.epa.instrumentation.formulas import formula_of, unwrapped
+from plait.epa.instrumentation.libraries import intrinsic_is_known
 from plait.epa.instrumentation.llvm import Llvm, Ref
 from plait.epa.instrumentation.pieces import NOTHING, Hooks, Record, Where
 from plait.epa.instrumentation.places import Places
+from plait.epa.instrumentation.replayed import REPLAYED, is_ordered
 from plait.epa.instrumentation.table import Class, Formula, Function, Global, Origin, Piece, Site
 from plait.epa.instrumentation.words import Words
 from plait.kernel.errors import PlaitError, UsageError
@@ -31,6 +34,8 @@ _VALUES = {
 } - {ll.CMPXCHG, ll.RMW}
 """Instructions without other effects, whose result is recorded."""
 _DIVISIONS = (ll.UDIV, ll.SDIV, ll.UREM, ll.SREM)
+_UNRECORDED = {ll.BR, 3, 4, 7, ll.BITCAST, 49, 51, 52, 53, 54, 55, 58, 60}
+"""Instructions without an event: jumps, conversions of pointers, parts of vectors and structures, fences."""
 _SILENT = ("llvm.dbg.", "llvm.lifetime.", "llvm.va_", "llvm.stack", "llvm.eh.", "llvm.assume", "llvm.invariant.")
 MOST_SITES = 1 << 20
 """The maximal number of sites: a record has 20 bits for a site."""
@@ -41,12 +46,13 @@ _NEAR = 1 << 30
 class Instrumentation:
     """The sites, pieces and globals of the modules of a program, numbered in the order of instrumentation."""
 
-    def __init__(self, library: Llvm, recorder: Path, sources: Sequence[Path] = (), *, lean: bool = True) -> None:
+    def __init__(self, library: Llvm, recorder: Path, named: Callable[[str], str], *, lean: bool = True) -> None:
         self.llvm = library
         self.lean = lean
         self.recorder = recorder
-        # Source files keep the names that the user gave.
-        self.names = {str(source.resolve()): str(source) for source in sources}
+        self.named = functools.cache(named)
+        """The shown name of a source file."""
+        self.sources: list[str] = []
         self.sites: list[Site] = []
         self.globals: list[Global] = []
         self.functions: list[Function] = []
@@ -59,6 +65,7 @@ class Instrumentation:
         llvm = self.llvm
         context = llvm.ContextCreate()
         module = llvm.read(context, bitcode)
+        self.sources.append(self.named(llvm.source(module)))
         _Module(self, module, self._modules).run(llvm.read(context, self.recorder))
         self._modules += 1
         if wrong := llvm.verify(module):
@@ -101,7 +108,20 @@ class _Module:
     def run(self, recorder: Ref) -> None:
         llvm = self.llvm
         functions = [f for f in llvm.functions(self.module) if not llvm.IsDeclaration(f)]
+        external = [f for f in llvm.functions(self.module) if llvm.IsDeclaration(f)]
         variables = list(llvm.globals(self.module))
+        if functions:  # unused declarations of the recorder would not link
+            self._link(recorder)
+        if self.program.lean:  # before the table takes the addresses of all functions
+            self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
+        places = Places(self.hooks, self.index)
+        self.placed = places.tell(variables, [*functions, *external], self.program.globals)
+        for function in functions:
+            self._function(function)
+
+    def _link(self, recorder: Ref) -> None:
+        """Link the inlined part of the recorder into the module."""
+        llvm = self.llvm
         inlined = [llvm.name(f) for f in llvm.functions(recorder) if not llvm.IsDeclaration(f)]
         if llvm.LinkModules2(self.module, recorder):
             raise PlaitError(
@@ -110,12 +130,6 @@ class _Module:
             )
         for name in inlined:
             llvm.SetLinkage(llvm.GetNamedFunction(self.module, name.encode()), ll.INTERNAL)
-        if self.program.lean:  # before the table takes the addresses of all functions
-            self.parameters = {p: i for f in functions for p, i in parameters(self.words, f).items()}
-        places = Places(self.hooks, self.index)
-        self.placed = places.tell(variables, functions, self.program.globals)
-        for function in functions:
-            self._function(function)
 
     # ---- functions
 
@@ -140,7 +154,7 @@ class _Module:
     def _entry(self, blocks: list[list[Ref]], entry: int) -> None:
         """Record the frame and its objects. Allocas must stay at the start: only there, they are part of the frame."""
         llvm, block = self.llvm, blocks[0]
-        self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self._size(i) is not None}
+        self.fixed = {i for i in block if llvm.GetInstructionOpcode(i) == ll.ALLOCA and self.words.size(i) is not None}
         start = next(i for i in block if i not in self.fixed)
         allocas = [i for i in block if i in self.fixed]
         for alloca in allocas[block.index(start) :]:
@@ -149,22 +163,28 @@ class _Module:
             llvm.InsertIntoBuilder(self.builder, alloca)
         self._before(start, start)
         self.expected = Expected.find(self.words, blocks, self.fixed) if self.program.lean else Expected()
+        self._clear(block, allocas)
         record = self.entry = self._begin(start, start)
         frame = self.hooks("epa_frame")
         record.event(ENTER, entry, record.store(frame))
-        sizes = [self._size(alloca) or 0 for alloca in allocas]
+        sizes = [self.words.size(alloca) or 0 for alloca in allocas]
         for alloca, size in zip(allocas, sizes, strict=True):
             record = self._begin(start, start)
             address = self.words.word(alloca)
             where = record.below(address, frame) if sum(sizes) < _NEAR else record.store(address)
             self._known(ALLOCA, self.numbers[alloca], where, (Origin.CONSTANT, size))
 
-    def _size(self, alloca: Ref) -> int | None:
-        """The size of a stack object, if it is constant."""
+    def _clear(self, block: list[Ref], allocas: list[Ref]) -> None:
+        """Set new variables to zero: memory that the program did not write must be the same in each run."""
         llvm = self.llvm
-        count = self.words.constant(llvm.GetOperand(alloca, 0))
-        each: int = llvm.ABISizeOfType(self.layout, llvm.GetAllocatedType(alloca))
-        return None if count is None else count * each
+        given = {
+            llvm.GetOperand(i, 1)
+            for i in block
+            if llvm.GetInstructionOpcode(i) == ll.STORE and llvm.IsAArgument(llvm.GetOperand(i, 0))
+        }
+        for alloca in allocas:
+            if size := alloca not in given and self.words.size(alloca):
+                self.words.zero(alloca, self.words.number(size))
 
     def _number(self, instruction: Ref) -> None:
         """Give an instruction its site, before the code is changed."""
@@ -178,14 +198,21 @@ class _Module:
             name = llvm.name(instruction)
         elif opcode in _VALUES or opcode in (ll.LOAD, ll.STORE, ll.RET, ll.CMPXCHG, ll.RMW, ll.LANDINGPAD):
             name = ""
-        else:
+        elif opcode in _UNRECORDED:
             return
+        else:
+            where, line = self._place(instruction)
+            raise UsageError(
+                f"{where or self.file}:{line}: the LLVM instruction with opcode {opcode} is not supported",
+                hint="asm goto and exceptions of Windows are such instructions",
+            )
         file, line = self._place(instruction)
         kind: Class = "none"
         bits = 0
         if opcode in (ll.STORE, ll.RET):
             if llvm.GetNumOperands(instruction):
-                kind, _ = self.words.sort(llvm.TypeOf(llvm.GetOperand(instruction, 0)))
+                kind, bits = self.words.sort(llvm.TypeOf(llvm.GetOperand(instruction, 0)))
+                bits = bits if opcode == ll.STORE else 0
         elif opcode == ll.ALLOCA:
             kind = "pointer"
         elif opcode in (ll.CALL, ll.INVOKE) and not llvm.GetFirstUse(instruction):
@@ -220,6 +247,7 @@ class _Module:
                 name,
                 shape=shape,
                 index=llvm.GetICmpPredicate(instruction) if opcode == ll.ICMP else 0,
+                uses=sum(1 for _ in llvm.users(instruction)),
             )
         )
 
@@ -290,12 +318,15 @@ class _Module:
         elif opcode in (ll.CMPXCHG, ll.RMW):
             written = llvm.GetOperand(instruction, 2 if opcode == ll.CMPXCHG else 1)
             self._store(instruction, number, llvm.GetOperand(instruction, 0), written)
+            following = self._after(instruction, opcode)
             if opcode == ll.RMW:
-                self._result(VALUE, instruction, number, self._after(instruction, opcode))
+                self._result(VALUE, instruction, number, following)
+            self._done(following)
         elif opcode == ll.ALLOCA:
             record = self._begin(self._after(instruction, opcode), instruction)
             size = self.words.number(llvm.ABISizeOfType(self.layout, llvm.GetAllocatedType(instruction)))
             size = llvm.BuildMul(self.builder, self.words.word(llvm.GetOperand(instruction, 0)), size, b"")
+            self.words.zero(instruction, size)
             address = record.store(self.words.word(instruction))
             self._known(ALLOCA, number, address, record.store(size))
         elif opcode == ll.RET:
@@ -311,28 +342,53 @@ class _Module:
         llvm = self.llvm
         following = self._after(instruction, ll.LOAD)
         address = llvm.GetOperand(instruction, 0)
-        if llvm.GetOrdering(instruction):
-            self._end(instruction)
-            self._before(following, instruction)
-            self.hooks("epa_atomic")
+        atomic = bool(llvm.GetOrdering(instruction))
+        if atomic:
+            self._atomic(instruction, address)
         elif not self._safe(address):
             self._begin(instruction, instruction).mark()
         llvm.SetVolatile(instruction, 1)  # the code generator must not optimize this load away
         self._result(LOAD, instruction, number, following, address)
+        if atomic:
+            self._done(following)
+
+    def _atomic(self, instruction: Ref, address: Ref) -> None:
+        """Begin an atomic access: it has a place in the order of the run."""
+        self._end(instruction)
+        self._before(instruction, instruction)
+        self.hooks("epa_atomic", self.words.word(address))
+
+    def _done(self, following: Ref) -> None:
+        """The atomic access, or the operation on a file, is done."""
+        self._end(following)
+        self._before(following, following)
+        self.hooks("epa_done")
 
     def _store(self, instruction: Ref, number: int, address: Ref, written: Ref) -> None:
         llvm = self.llvm
-        if llvm.GetInstructionOpcode(instruction) != ll.STORE or llvm.GetOrdering(instruction):
-            self._end(instruction)
-            self._before(instruction, instruction)
-            self.hooks("epa_atomic")
+        atomic_store = llvm.GetInstructionOpcode(instruction) == ll.STORE and llvm.GetOrdering(instruction)
+        if llvm.GetInstructionOpcode(instruction) != ll.STORE or atomic_store:
+            self._atomic(instruction, address)
         llvm.SetVolatile(instruction, 1)
         record = self._begin(instruction, instruction)
         record.event(STORE, number, self._where(address, record), self._where(written, record))
+        word = self.words.word(written)
+        if self._skippable(instruction):
+            word = record.written(number, self.words.word(address), self.program.sites[number - 1].size, word)
+            llvm.SetOperand(instruction, 0, self.words.back(word, llvm.TypeOf(written)))
         if address in self.expected.variables:
-            self.expected.keep(self.words, self.expected.variables[address], self.words.word(written))
+            self.expected.keep(self.words, self.expected.variables[address], word)
         if not self._safe(address):
             record.mark()
+        if atomic_store:
+            self._done(self._after(instruction, ll.STORE))
+
+    def _skippable(self, instruction: Ref) -> bool:
+        """Whether a fault can skip this store: the value is one that the recorder can change."""
+        llvm = self.llvm
+        if llvm.GetInstructionOpcode(instruction) != ll.STORE:
+            return False
+        return self.words.sort(llvm.TypeOf(llvm.GetOperand(instruction, 0)))[1] > 0
 
     def _landing(self, number: int, before: Ref, located: Ref) -> None:
         """Record that control has returned to this frame, from any deeper frame."""
@@ -344,7 +400,10 @@ class _Module:
         llvm = self.llvm
         name = self._callee(instruction)
         callee = llvm.GetCalledValue(instruction)
-        intrinsic = name.startswith("llvm.") or bool(llvm.IsAInlineAsm(callee))
+        intrinsic = name.startswith(("llvm.", "asm "))
+        if intrinsic and (name.startswith("asm ") or not intrinsic_is_known(name)):
+            self._begin(instruction, instruction).event(CALL, number)  # the check must know that it was executed
+            self._end(instruction)
         if not intrinsic:
             direct = bool(llvm.IsAFunction(callee))
             record = self._begin(instruction, instruction)
@@ -353,10 +412,23 @@ class _Module:
             self._end(instruction)
             inside = direct and not llvm.IsDeclaration(callee)
             self.hooks("epa_call" if inside else "epa_call_out", self.words.number(number, 32), record.at)
-        self._memory(instruction, number, name)
+        effects = effects_of(name) if intrinsic or llvm.IsDeclaration(callee) or not llvm.IsAFunction(callee) else ()
         following = self._normal_edge(instruction) if opcode == ll.INVOKE else self._after(instruction, opcode)
+        ordered = following is not None and is_ordered(name, effects)
+        if ordered:
+            self._end(instruction)
+            self._before(instruction, instruction)
+            self.hooks.order(effects, instruction)
+        self._memory(instruction, number, [effect for effect in effects if effect.access not in AFTER], instruction)
         if following is None:
             return
+        if ordered:
+            self._done(following)
+        if self._is_replayed(instruction):
+            self._end(following)
+            self._before(following, instruction)
+            self.hooks.chance(effects, instruction, number)
+        self._memory(instruction, number, [effect for effect in effects if effect.access in AFTER], following)
         if llvm.returns_twice(instruction, callee):
             self._before(following, instruction)
             self.hooks("epa_returned")
@@ -384,11 +456,12 @@ class _Module:
             record.event(ARGUMENT, argument, where)
             llvm.SetOperand(instruction, i, self.words.back(given, llvm.TypeOf(value)))
 
-    def _memory(self, instruction: Ref, number: int, name: str) -> None:
-        if effects_of(name):
-            self._end(instruction)
-            self._before(instruction, instruction)
-            for effect in effects_of(name):
+    def _memory(self, instruction: Ref, number: int, effects: Sequence[Effect], before: Ref) -> None:
+        """Record the known memory accesses of a call, in front of an instruction."""
+        if effects:
+            self._end(before)
+            self._before(before, instruction)
+            for effect in effects:
                 self.hooks.touch(effect, instruction, number)
 
     def _normal_edge(self, invoke: Ref) -> Ref | None:
@@ -417,6 +490,8 @@ class _Module:
         word = self.words.word(value)
         if self._only_sign(value, opcode, bits):
             word = self.hooks("epa_sign", word)
+        if opcode in (ll.CALL, ll.INVOKE) and self._is_replayed(value):
+            word = self.hooks("epa_chance", word, self.words.number(number, 32))
         formula = (
             formula_of(self.words, value, opcode, self._source) if opcode in _VALUES and self.program.lean else None
         )
@@ -441,6 +516,10 @@ class _Module:
             else:
                 self._restore(word, back, value)
         self._known(event, number, where if address is None else place, NOTHING if address is None else where)
+
+    def _is_replayed(self, call: Ref) -> bool:
+        """Whether a replayed run takes the result of a call from the golden run."""
+        return self._callee(call) in REPLAYED and bool(self.llvm.IsDeclaration(self.llvm.GetCalledValue(call)))
 
     def _only_sign(self, value: Ref, opcode: int, bits: int) -> bool:
         """Whether the value is the result of an external comparison. The program continues with its sign."""
@@ -486,12 +565,14 @@ class _Module:
 
     def _place(self, value: Ref) -> tuple[str, int]:
         file, line = self.llvm.place(value)
-        return self.program.names.get(file, file), line
+        return (self.program.named(file) if file else file), line
 
     def _callee(self, instruction: Ref) -> str:
-        """The name of the called function, if it is known."""
+        """The name of the called function, if it is known; for inline assembly its text."""
         llvm = self.llvm
         callee = llvm.GetCalledValue(instruction)
+        if llvm.IsAInlineAsm(callee):
+            return f"asm {llvm.assembly(callee)}"
         return llvm.name(callee) if llvm.IsAFunction(callee) else ""
 
     def _after(self, instruction: Ref, opcode: int) -> Ref:

@@ -8,6 +8,7 @@ So it works with both.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "BuildAlloca": (_P, _P, _P, _S),
     "BuildLoad2": (_P, _P, _P, _P, _S),
     "BuildStore": (_P, _P, _P, _P),
+    "BuildMemSet": (_P, _P, _P, _P, _P, _U),
+    "PrintValueToString": (_P, _P),
+    "GetModuleInlineAsm": (_S, _P, _P),
     "BuildBr": (_P, _P, _P),
     "BuildRetVoid": (_P, _P),
     "IntTypeInContext": (_P, _P, _U),
@@ -133,6 +137,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetNumSuccessors": (_U, _P),
     "GetSuccessor": (_P, _P, _U),
     "GetModuleContext": (_P, _P),
+    "GetSourceFileName": (_S, _P, ctypes.POINTER(ctypes.c_size_t)),
     "GetElementType": (_P, _P),
     "GetGEPSourceElementType": (_P, _P),
     "OffsetOfElement": (_N, _P, _P, _U),
@@ -216,6 +221,12 @@ class Llvm:
         declared = self.IsAFunction(callee) and self.GetEnumAttributeAtIndex(callee, _FUNCTION, kind)
         return bool(declared or self.GetCallSiteEnumAttribute(call, _FUNCTION, kind))
 
+    def assembly(self, value: Ref) -> str:
+        """The text of inline assembly."""
+        shown = ctypes.string_at(self.PrintValueToString(value)).decode(errors="replace")
+        found = re.search(r'asm [^"]*"((?:[^"\\\\]|\\\\.)*)"', shown)
+        return found[1] if found else shown
+
     def copied(self, function: Ref, parameter: int) -> bool:
         """Whether a parameter is the address of a copy of the argument (byval)."""
         name = b"byval"
@@ -226,6 +237,11 @@ class Llvm:
         length = ctypes.c_size_t()
         found: bytes | None = self.GetValueName2(value, ctypes.byref(length))
         return found.decode(errors="replace") if found else ""
+
+    def source(self, module: Ref) -> str:
+        """The source file of a module, as clang got it."""
+        found: bytes = self.GetSourceFileName(module, ctypes.byref(ctypes.c_size_t()))
+        return found.decode(errors="replace")
 
     def place(self, value: Ref) -> tuple[str, int]:
         """The file and line of an instruction or a function."""

@@ -7,8 +7,10 @@ accesses and branches end a piece. Expected values (`expected.py`) come last in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from plait.epa.instrumentation.effects import Effect
-from plait.epa.instrumentation.llvm import Llvm, Ref, array
+from plait.epa.instrumentation.llvm import INTEGER, POINTER, Llvm, Ref, array
 from plait.epa.instrumentation.table import Origin, Piece
 from plait.epa.instrumentation.words import Words
 
@@ -17,10 +19,14 @@ EXPECTED = 2 << 29
 ALL = (1 << 64) - 1
 MOST_BYTES = 4096
 """The maximal length of a record. A longer one would not fit in the space that the recorder reserves."""
+_DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
 Where = tuple[Origin, int]
 NOTHING: Where = (Origin.CONSTANT, 0)
-_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 0),
-            "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_returned": (0, 0)}  # fmt: skip
+_OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_atomic": (0, 1), "epa_done": (0, 0),
+            "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_stderr": (1, 1), "epa_stdin": (1, 1), "epa_file": (2, 3),
+            "epa_descriptor": (2, 3), "epa_descriptors": (2, 2), "epa_printed": (1, 4), "epa_scanned": (1, 4),
+            "epa_returned": (0, 0), "epa_orders": (0, 1), "epa_orders_stream": (0, 1), "epa_orders_name": (0, 1),
+            "epa_chance_memory": (1, 3)}  # fmt: skip
 """Recorder functions that are called and not inlined: the number of narrow arguments, and of all arguments."""
 
 
@@ -59,19 +65,61 @@ class Hooks:
             return words.word(llvm.GetOperand(call, i))
 
         site = words.number(number, 32)
-        length = words.number(effect.bytes or 1)
-        for i in effect.length:
-            length = llvm.BuildMul(words.builder, length, argument(i), b"")
-        if effect.access == "read string":
-            self("epa_string", site, words.number(0, 32), argument(effect.at))
+        if effect.access in ("stdin", "stdout", "stderr"):
+            self(f"epa_{effect.access}", site)
+            return
+        if effect.access == "descriptors":
+            self("epa_descriptors", site, words.number(effect.bytes, 32))
+            return
+        if effect.access in ("printed", "scanned"):
+            for i in range(effect.at + 1, llvm.GetNumArgOperands(call)):
+                if llvm.GetTypeKind(llvm.TypeOf(llvm.GetOperand(call, i))) in (POINTER, INTEGER):
+                    index = words.number(i - effect.at - 1)
+                    self(f"epa_{effect.access}", site, argument(effect.at), index, argument(i))
+            return
+        length = self._length(effect, call)
+        if effect.access in ("read string", "wrote string"):
+            self("epa_string", site, words.number(effect.access == "wrote string", 32), argument(effect.at))
+        elif effect.access in ("file", "descriptor"):
+            self(f"epa_{effect.access}", site, words.number(effect.bytes, 32), argument(effect.at))
         elif effect.access == "stream":
             self("epa_stream", site, argument(effect.at))
-        elif effect.access == "stdout":
-            self("epa_stdout", site)
         elif effect.access == "copy":
             self("epa_copy", site, argument(effect.at), argument(effect.source), length)
-        else:
+        elif llvm.GetTypeKind(llvm.TypeOf(llvm.GetOperand(call, effect.at))) == POINTER:
             self("epa_range", site, words.number(effect.access == "write", 32), argument(effect.at), length)
+
+    def _length(self, effect: Effect, call: Ref) -> Ref:
+        length = self.words.number(effect.bytes or 1)
+        for i in effect.length:
+            word = self.words.word(self.llvm.GetOperand(call, i))
+            length = self.llvm.BuildMul(self.words.builder, length, word, b"")
+        return length
+
+    def order(self, effects: Sequence[Effect], call: Ref) -> None:
+        """Begin an operation on a file that has a place in the order of all of them. `epa_done` ends it."""
+        llvm, words = self.llvm, self.words
+        for effect in effects:
+            if effect.access in _DESCRIPTORS:
+                self("epa_orders", words.number(_DESCRIPTORS[effect.access]))
+            elif effect.at >= llvm.GetNumArgOperands(call) and effect.access in ("file", "descriptor"):
+                continue
+            elif effect.access == "file":
+                self("epa_orders_stream", words.word(llvm.GetOperand(call, effect.at)))
+            elif effect.access == "descriptor":
+                self("epa_orders", words.word(llvm.GetOperand(call, effect.at)))
+            elif effect.access == "descriptors":
+                path = next(
+                    (words.word(llvm.GetOperand(call, e.at)) for e in effects if e.access == "read string"), None
+                )
+                self("epa_orders_name", path or words.number(0))
+
+    def chance(self, effects: Sequence[Effect], call: Ref, number: int) -> None:
+        """Record or replay the memory that a call has written, if the input does not determine it."""
+        for effect in effects:
+            if effect.access == "write" and effect.at < self.llvm.GetNumArgOperands(call):
+                address = self.words.word(self.llvm.GetOperand(call, effect.at))
+                self("epa_chance_memory", self.words.number(number, 32), address, self._length(effect, call))
 
 
 class Record:
@@ -131,6 +179,11 @@ class Record:
     def passed(self, site: int, word: Ref) -> Ref:
         """Pass a value through the recorder that the reader knows, but that a fault may change."""
         return self.hooks("epa_pass", self.words.number(site, 32), self.fault, self.at, word)
+
+    def written(self, site: int, address: Ref, size: int, word: Ref) -> Ref:
+        """Pass the value through the recorder that a store writes."""
+        width, number = self.words.number(size, 32), self.words.number(site, 32)
+        return self.hooks("epa_written", number, self.fault, self.at, address, width, word)
 
     def mark(self) -> None:
         """Mark that the next instruction may end the program."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.epa.instrumentation.llvm import Ref, array
+from plait.epa.instrumentation.llvm import CALL, INVOKE, Ref, array
 from plait.epa.instrumentation.pieces import Hooks
 from plait.epa.instrumentation.table import Global
 
@@ -24,9 +24,19 @@ class Places:
         local: list[tuple[Ref, int, int]] = []
         for value in [*variables, *functions]:
             name = llvm.name(value)
-            if llvm.IsDeclaration(value) or name.startswith("llvm."):
-                continue
             is_function = bool(llvm.IsAFunction(value))
+            if name.startswith(("llvm.", "epa_")) or (llvm.IsDeclaration(value) and not is_function):
+                continue
+            if llvm.IsDeclaration(value):
+                if self._taken(value):
+                    parts = [
+                        llvm.ConstBitCast(value, byte_pointer),
+                        self.words.number(1),
+                        self.words.number(len(known)),
+                    ]
+                    rows.append(llvm.ConstStructInContext(self.words.context, array(parts), 3, 0))
+                    known.append(Global(name, "external"))
+                continue
             size = 1 if is_function else llvm.ABISizeOfType(self.words.layout, llvm.GlobalGetValueType(value))
             is_local = not is_function and bool(llvm.IsThreadLocal(value))
             number = len(known)
@@ -42,6 +52,17 @@ class Places:
         if local:
             self._locals(local)
         return placed
+
+    def _taken(self, function: Ref) -> bool:
+        """Whether a function is used in another way than by a direct call: it may be called through a pointer."""
+        llvm = self.llvm
+        for user in llvm.users(function):
+            called = llvm.IsAInstruction(user) and llvm.GetInstructionOpcode(user) in (CALL, INVOKE)
+            if not called or llvm.GetCalledValue(user) != function:
+                return True
+            if any(llvm.GetOperand(user, i) == function for i in range(llvm.GetNumArgOperands(user))):
+                return True
+        return False
 
     def _locals(self, variables: list[tuple[Ref, int, int]]) -> None:
         """Add a function that reports the addresses of thread-local variables of the calling thread to the recorder."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-FORMAT = 4
+FORMAT = 6
 """The version of the record format (docs/reference/epa.md)."""
 Class = Literal["none", "plain", "pointer", "word", "float", "double", "opaque"]
 """The kind of value of a site. A `word` is an integer as wide as a pointer: it may be an address."""
@@ -35,6 +35,8 @@ class Site(msgspec.Struct, frozen=True, array_like=True):
     """For an argument: its position. For a comparison of integers: the number of its predicate in LLVM."""
     shape: list[str] = []
     """The operands of a result: `#12` is the result of site 12, others are constants and names."""
+    uses: int = 0
+    """The number of uses of the result in the program."""
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -95,10 +97,10 @@ class Function(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Global(msgspec.Struct, frozen=True, array_like=True):
-    """A global variable, a function, or a thread-local variable."""
+    """A global variable, a function, a thread-local variable, or an external function whose address is taken."""
 
     name: str
-    kind: Literal["global", "function", "local"]
+    kind: Literal["global", "function", "local", "external"]
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -123,7 +125,9 @@ class Table(msgspec.Struct, frozen=True):
         return self.sites[number - 1]
 
     def place(self, number: int) -> str:
-        """The place of a site in the source, as text."""
+        """The place of a site in the source, as text; without a site, the start of the program."""
+        if not number:
+            return "the start"
         site = self.site(number)
         return f"{site.file}:{site.line}" if site.line else site.file or site.function
 

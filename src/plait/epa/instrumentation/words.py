@@ -26,6 +26,17 @@ class Words:
         constant: Ref = self.llvm.ConstInt(self.i64 if bits == 64 else self.i32, value, 0)
         return constant
 
+    def size(self, alloca: Ref) -> int | None:
+        """The size of a stack object, if it is constant."""
+        count = self.constant(self.llvm.GetOperand(alloca, 0))
+        each: int = self.llvm.ABISizeOfType(self.layout, self.llvm.GetAllocatedType(alloca))
+        return None if count is None else count * each
+
+    def zero(self, address: Ref, size: Ref) -> None:
+        """Set memory to zero."""
+        byte = self.llvm.ConstInt(self.llvm.IntTypeInContext(self.context, 8), 0, 0)
+        self.llvm.BuildMemSet(self.builder, address, byte, size, 1)
+
     def width(self, kind: Ref) -> int:
         """The number of bytes of a value of this type in a record."""
         bits = self.sort(kind)[1] or 64

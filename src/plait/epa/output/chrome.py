@@ -19,8 +19,11 @@ _ENTER, _RETURN = 5, 6
 def chrome_events(recording: Recording) -> Iterator[dict[str, Any]]:
     """The events of the Trace Event Format."""
     table = recording.table
+    program = recording.run.program if recording.run else str(recording.folder)
+    yield {"ph": "M", "pid": 1, "tid": 0, "name": "process_name", "args": {"name": program}}
     for i, info in enumerate(recording.threads):
         yield {"ph": "M", "pid": 1, "tid": i, "name": "thread_name", "args": {"name": info.name}}
+        yield {"ph": "M", "pid": 1, "tid": i, "name": "thread_sort_index", "args": {"sort_index": i}}
     faults = {(t, event) for t, event, *_ in recording.native.faults()}
     reached = [0] * len(recording.threads)
     depth = [0] * len(recording.threads)

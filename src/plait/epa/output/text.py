@@ -6,70 +6,29 @@ from collections.abc import Iterator
 
 from plait.epa.campaign import OUTCOMES, Summary
 from plait.epa.comparison import Comparison, path_to_output
-from plait.epa.recording import ALLOCA, ENTER, LANDING, LOAD, RETURN, VALUE, EventRow, Recording
+from plait.epa.recording import Recording
 from plait.epa.reversibility import Reversibility
 
 _SPOTS = 25
+_BLOCK = 10_000
+"""The number of objects that are shown at once."""
 
 
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-class _Operands:
-    """The operands of results: the last value of each site in the current frame of its thread."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self.frames: list[list[tuple[str, dict[int, str]]]] = [[] for _ in recording.threads]
-
-    def see(self, thread: int, row: EventRow) -> str:
-        """Process an event, and return its operands as text, if it is a result."""
-        number, kind, _, a, b = row
-        if not number:
-            return ""
-        site = self.recording.table.site(number)
-        frames = self.frames[thread]
-        if kind == ENTER:
-            frames.append((site.function, {}))
-        while kind == LANDING and len(frames) > 1 and frames[-1][0] != site.function:
-            frames.pop()
-        values = frames[-1][1] if frames else {}
-        operands = ""
-        if kind == VALUE and site.shape:
-            operands = ", ".join(values.get(int(o[1:]), "?") if o.startswith("#") else o for o in site.shape)
-        if kind in (VALUE, LOAD, ALLOCA):
-            values[number] = self.recording.word(b if kind == LOAD else a, site.kind)
-        if kind == RETURN and frames:
-            frames.pop()
-        return f" <- {operands}" if operands else ""
-
-
 def event_lines(recording: Recording, thread: str | None, limit: int | None) -> Iterator[str]:
     """Events, one per line: number, thread, event, operands, place (Listing 6b)."""
-    shown = 0
-    operands = _Operands(recording)
-    for i, (t, _, row) in enumerate(recording.merged(None if thread else limit)):
-        name = recording.threads[t].name
-        if thread is not None and name != thread:
-            continue
-        place = recording.table.place(row[0]) if row[0] else ""
-        yield f"{i} {name} {recording.text(row)}{operands.see(t, row)}" + (f"  ({place})" if place else "")
-        shown += 1
-        if limit is not None and shown >= limit:
-            return
+    for block in recording.lines(thread, limit):
+        yield from block.splitlines()
 
 
-def object_lines(recording: Recording) -> Iterator[str]:
-    """The memory object set and the thread map (Listing 7)."""
-    for number, o in enumerate(recording.objects()):
-        thread = o.thread or "_"
-        yield (
-            f"o{number} := {{name={o.name}, ba={o.base:x}, t={thread}, l_idx={o.local}, "
-            f"s={o.size}, v=[{o.valid[0]},{o.valid[1]}]}}"
-        )
-    for i, info in enumerate(recording.threads):
-        yield f"M({i}) := {info.name}"
+def object_blocks(recording: Recording) -> Iterator[str]:
+    """The memory object set and the thread map (Listing 7), in blocks of lines."""
+    for number in range(0, recording.native.object_count, _BLOCK):
+        yield recording.text_source.object_lines(number, number + _BLOCK)
+    yield "".join(f"M({i}) := {info.name}\n" for i, info in enumerate(recording.threads))
 
 
 def overview(recording: Recording) -> list[str]:
@@ -93,7 +52,8 @@ def reversibility_lines(found: Reversibility) -> list[str]:
     """The verdict of the check, with its witnesses."""
     verdict = found.verdict
     word = {"holds": "pseudo-deterministic", "violated": "NOT pseudo-deterministic", "inconclusive": "inconclusive"}
-    lines = [f"{word[verdict.status]}: {verdict.model}"]
+    among = {"holds": " with replay", "violated": ", even with replay", "inconclusive": ", even with replay"}
+    lines = [f"{word[verdict.status]}{among[verdict.status] if found.replay else ''}: {verdict.model}"]
     lines.append(
         f"  {verdict.statistics.states:,} records, {found.objects:,} objects, {found.shared_objects:,} of them shared, "
         f"{found.dependencies:,} dependencies between threads, {verdict.statistics.seconds:.3f} s"
@@ -102,6 +62,7 @@ def reversibility_lines(found: Reversibility) -> list[str]:
         lines.append(f"  pairs checked with Z3: {found.settled_by_solver}")
     if verdict.bound:
         lines.append(f"  not decided: {verdict.bound}")
+    lines += [f"  needs replay: {need}" for need in found.needs]
     for i, w in enumerate(found.witnesses):
         lines += ["", f"reversible: {w.object}", f"  observed first   {w.first}", f"  observed second  {w.second}"]
         if w.locks:
@@ -118,22 +79,40 @@ def reversibility_lines(found: Reversibility) -> list[str]:
     if found.loose:
         lines += ["", f"not joined before the program ends: {', '.join(found.loose)}"]
     if found.nondeterministic:
-        lines += ["", "the input does not determine the results of these calls (local determinism):"]
+        lines += ["", "the input does not determine these (local determinism):"]
         lines += [f"  {call}" for call in found.nondeterministic]
     if found.unseen:
-        lines += ["", f"assumption: these functions share no memory between threads: {', '.join(found.unseen)}"]
+        lines += ["", f"nothing is known of: {', '.join(found.unseen)}"]
+        lines += ["  (--allow NAME: it is deterministic, and accesses no memory that threads share)"]
+    if found.assumptions:
+        lines += ["", "assumptions:", *(f"  {assumption}" for assumption in found.assumptions)]
     return lines + [f"warning: {w}" for w in verdict.warnings]
 
 
 def comparison_lines(found: Comparison) -> list[str]:
     """The first deviation of each thread, then the propagation."""
-    output = "different output" if found.output_differs else "same output"
-    lines = [f"{'equal' if found.equal else 'deviating'}: {found.faulty} against {found.golden}"]
+    output = f"different output ({', '.join(found.differences)})" if found.output_differs else "same output"
+    refused = found.verdict.status == "inconclusive"
+    word = "not comparable" if refused else "equal" if found.equal else "deviating"
+    lines = [f"{word}: {found.faulty} against {found.golden}"]
     lines.append(f"  the faulty run: {found.ending}, {output}" + (f", fault {found.fault}" if found.fault else ""))
+    lines += [f"  NOT COMPARABLE: {doubt}" for doubt in found.doubts]
+    if refused:
+        lines.append(f"  the traces are {'equal' if found.equal else 'different'}; no difference is shown, because")
+        lines.append("  it need not come from the fault (--unsound shows differences anyway)")
+        return lines + (["", *reversibility_lines(found.proof)] if not found.proof.verdict else [])
+    if found.proof.replay:
+        lines.append("  the faulty run replayed the golden run" + (" to the end" if not found.replay_ended else ""))
+    if found.replay_ended:
+        lines.append(f"  replay ended: {found.replay_ended.words}")
+        lines.append("  deviations after this point are effects of the fault or of another order of the threads")
+    if found.doubts:
+        lines.append("  the deviations below need not come from the fault")
     for t in found.threads:
         if t.first is None:
             continue
         path = ", different path" if t.parted else ""
+        path += "" if t.certain else ", after the end of replay"
         counts = f"{t.changed:,} changed, {t.missing:,} missing, {t.extra:,} extra"
         lines += ["", f"{t.thread}: first deviation at event {t.index:,} ({t.first.place}); {counts}{path}"]
         lines += [f"  golden  {t.first.golden or '(nothing)'}", f"  faulty  {t.first.faulty or '(nothing)'}"]
@@ -150,12 +129,15 @@ def comparison_lines(found: Comparison) -> list[str]:
         incoming.setdefault(link.target, []).append(f"{source} by {link.via}{through}")
     for i, spot in enumerate(found.spots[:_SPOTS]):
         why = "the fault" if spot.root else "; ".join(incoming.get(i, [])[:3]) or "no known source"
-        lines.append(f"  [{i}] {spot.thread} {spot.what} ({spot.place}), {spot.events:,}x  <- {why}")
+        lines.append(f"  [{i}] {spot.thread} {spot.what} ({spot.place}), {spot.times}  <- {why}")
     if len(found.spots) > _SPOTS:
         lines.append(f"  … and {len(found.spots) - _SPOTS} more (the JSON and the HTML output have all)")
+    if found.gaps:
+        lines += ["", f"not followed inside of these functions, nor through files: {', '.join(found.gaps)}"]
     path_ = path_to_output(found)
     if len(path_) > 1:
-        lines += ["", "a path of the error: " + " -> ".join(f"[{i}]" for i in path_)]
+        of = "the error" if found.comparable else "the difference"
+        lines += ["", f"a path of {of}: " + " -> ".join(f"[{i}]" for i in path_)]
         lines += [f"  [{i}] {found.spots[i].thread} {found.spots[i].what} ({found.spots[i].place})" for i in path_]
     return lines
 
@@ -163,14 +145,31 @@ def comparison_lines(found: Comparison) -> list[str]:
 def summary_lines(summary: Summary) -> list[str]:
     """A campaign: one line per type of fault, with the numbers of Figure 17."""
     names = list(OUTCOMES)
-    head = f"  {'fault':<11} {'runs':>6} " + " ".join(f"{n:>7}" for n in names) + "   coverage (95 % interval)"
+    head = (
+        f"  {'fault':<11} {'runs':>6} " + " ".join(f"{n:>7}" for n in names) + "   coverage (95 % interval)      MPFNR"
+    )
     lines = [f"{summary.header.program} {' '.join(summary.header.arguments)}, seed {summary.header.seed}", head]
     for share in summary.shares:
         counts = " ".join(f"{share.outcomes[n]:>7,}" for n in names)
         interval = f"{share.coverage:7.1%} ({share.low:.1%} to {share.high:.1%})"
-        lines.append(f"  {share.type:<11} {share.runs:>6,} {counts}  {interval}")
+        lines.append(f"  {share.type:<11} {share.runs:>6,} {counts}  {interval:<26} {share.mpfnr:7.1%}")
+    lines.append(
+        f"  MPFNR (1 - coverage) of all runs: {summary.mpfnr:.1%} ({summary.mpfnr_low:.1%} to {summary.mpfnr_high:.1%})"
+    )
     lines.append(
         f"  MPFNR of crashes and SDC: {summary.missed_rate:.1%} ({summary.missed} of {summary.failures:,} traces do "
         f"not differ; {summary.direct} differ only in the corrupted value)"
     )
+    if summary.header.replay is not None:
+        lines.append("  all runs replayed the golden run; it is comparable only with runs that do so")
+        lines += [f"    needs replay: {need}" for need in summary.needs]
+        lines.append(
+            f"    replay ended in {summary.diverged:,} runs that diverged by the fault, and in {summary.stalled:,} runs "
+            "after a time limit"
+        )
+        if summary.uncertain:
+            lines.append(
+                f"    in {summary.uncertain:,} runs with propagation, it may come from another order of the threads "
+                "after the end of replay"
+            )
     return lines + ([] if summary.complete else ["  the campaign is not complete: run the command again to continue"])

@@ -51,6 +51,12 @@ MINE uint64_t epa_pass(uint32_t site, uint32_t fault, uint64_t record, uint64_t 
     return value;
 }
 
+/* The value that a store writes. */
+MINE uint64_t epa_written(uint32_t site, uint32_t fault, uint64_t record, uint64_t address, uint32_t size, uint64_t value) {
+    if (RARE(site == fault)) return epa_inject_store(site, record, address, size, value);
+    return value;
+}
+
 #define VALUE(n) \
     MINE void epa_put##n(uint64_t record, uint32_t at, uint64_t value) { \
         ((word##n *)(record + at))->value = (__typeof__(((word##n *)0)->value))value; \
@@ -71,6 +77,9 @@ MINE uint64_t epa_sign(uint64_t value) {
     int32_t given = (int32_t)value;
     return (uint32_t)((given > 0) - (given < 0));
 }
+
+/* The result of a call that the input does not determine. */
+MINE uint64_t epa_chance(uint64_t value, uint32_t site) { return epa_chance_result(site, value); }
 
 MINE uint64_t epa_frame(void) { return (uint64_t)__builtin_frame_address(0); }
 
