@@ -23,7 +23,7 @@ from plait.kernel.pid import Pid
 from plait.model.faults import Crash
 from plait.model.message import Message
 from plait.model.monitor import Monitor
-from plait.model.network import Network, duplicating, fifo, unordered
+from plait.model.network import Network, duplicating, fifo, mailbox, unordered
 from plait.model.process import Process, action, durable, init, on, recovery
 from plait.model.properties import Property, Quantified
 from plait.model.quorum import at_least, everyone, majority, some
@@ -631,6 +631,21 @@ def explored_systems(limit: int = 2000) -> st.SearchStrategy[tuple[System, Explo
 
     def explored(spec: Spec) -> tuple[System, Exploration]:
         system = build(spec)
+        return system, explore(system, limit=limit)
+
+    return specs().map(explored).filter(lambda pair: pair[1].complete)
+
+
+def mailbox_systems(limit: int = 2000) -> st.SearchStrategy[tuple[System, Exploration]]:
+    """The same on a network of mailboxes, which has no quorums."""
+
+    def alone(kind: Kind) -> Kind:
+        single = [r._replace(quorum="none", same=False, accept=None, distinct=True, also="") for r in kind.rules]
+        return kind._replace(rules=tuple(single))
+
+    def explored(spec: Spec) -> tuple[System, Exploration]:
+        one, two, three = map(alone, spec.kinds)
+        system = build(spec._replace(network=mailbox(), kinds=(one, two, three)))
         return system, explore(system, limit=limit)
 
     return specs().map(explored).filter(lambda pair: pair[1].complete)

@@ -22,7 +22,9 @@ from plait.model.system import plays
 
 Frozen = tuple[Any, ...]  # a value as a hashable tuple: its type, then its content
 Entry = tuple[int, Frozen]  # a pending message: the position of its sender, and its content
-Inbox = tuple[Entry, ...]  # in canonical order: a sorted bag, a sorted set, or the queues one after the other by sender
+Inbox = tuple[
+    Entry, ...
+]  # in canonical order: a sorted bag or set, a mailbox, or the queues one after the other by sender
 Script = tuple[int, ...]  # which option each choice takes
 ATOMS = frozenset({bool, int, float, str, bytes, type(None), Pid, type})
 PLAIN = ATOMS - {float}  # those that are frozen as they are
@@ -183,6 +185,8 @@ def put(system: System, inbox: Inbox, entry: Entry) -> Inbox:
         return inbox
     if system.network.full == "drop" and is_full(system, inbox, entry[0]):
         return inbox
+    if system.network.kind == "mailbox":
+        return (*inbox, entry)
     queues = system.network.kind == "fifo"  # sorting is stable: each sender's order stays
     return tuple(sorted((*inbox, entry), key=lambda e: (e[0], "" if queues else repr(e[1]))))
 
@@ -419,6 +423,8 @@ def guarded(system: System, state: State, index: int, handler: Handler) -> list[
     if handler.kind == "action":
         return [((), guard(system, state, index, handler))]
     found: list[tuple[Inbox, bool | None]] = []
+    if system.network.kind == "mailbox":
+        inbox = front(system, state, index)
     # A message of a queue can be taken only after, or with, those before it.
     for queue in queues(inbox) if system.network.kind == "fifo" else [(entry,) for entry in dict.fromkeys(inbox)]:
         for entry in queue[:1] if handler.distinct else queue:
@@ -429,6 +435,16 @@ def guarded(system: System, state: State, index: int, handler: Handler) -> list[
             if not value:
                 break
     return found
+
+
+def front(system: System, state: State, index: int) -> Inbox:
+    """Of a mailbox, the first message that some handler takes, or whose guard raises; nothing if there is none."""
+    handlers = [h for h in system.classes[index].__plait_handlers__ if h.kind == "message"]
+    for entry in state.slots[index].inbox:
+        for handler in handlers:
+            if is_for(system, handler, entry) and guard(system, state, index, handler, entry) is not False:
+                return (entry,)
+    return ()
 
 
 def accepted(system: System, state: State, index: int, handler: Handler, consumed: Inbox) -> bool | None:

@@ -48,10 +48,10 @@ from plait.rounds.assumptions import Custom, assumption
 from plait.rounds.calendar import Calendar
 from plait.rounds.check import check_rounds
 from plait.rounds.conditions.decision import conditions
+from plait.rounds.emit.plait import program_text
 from plait.rounds.program import turn as turns
 from plait.rounds.program.protocol import Protocol
 from plait.rounds.sequential import sequentialize
-from plait.rounds.text.program import program_text
 from plait.rounds.text.structure import structure_text
 from tests.rounds.languages import difference, graph_of
 from tests.rounds.protocols import Node, Rule, Spec, system

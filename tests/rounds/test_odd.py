@@ -12,8 +12,8 @@ from plait.model.loading.loader import load
 from plait.rounds.assumptions import Custom
 from plait.rounds.check import check_rounds
 from plait.rounds.conditions.decision import conditions
+from plait.rounds.emit.plait import program_text
 from plait.rounds.sequential import sequentialize
-from plait.rounds.text.program import program_text
 from tests.rounds.odd import IMPORTS, SOURCES
 
 

@@ -121,7 +121,7 @@ def _edits(system: System, source: str, tree: ast.Module, function: str) -> list
         edits.append((first.lineno - 1, first.end_lineno or first.lineno, []))
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name in classes:
-            edits += _regrouped(system, classes[node.name], node, lines)
+            edits += regrouped(system, classes[node.name], node, lines)
         if isinstance(node, ast.Assign | ast.AnnAssign) and function in _targets(node):
             line = node.lineno - 1
             edits.append((line, line + 1, [re.sub(rf"\b{function}\b", f"_{function}", lines[line], count=1)]))
@@ -139,7 +139,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _regrouped(
+def regrouped(
     system: System, cls: type[Process], node: ast.ClassDef, lines: list[str]
 ) -> list[tuple[int, int, list[str]]]:
     """The handlers of a class, sorted by round, at the place of the last of them."""
