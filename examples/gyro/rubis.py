@@ -2,8 +2,10 @@
 
     plait gyro analyze examples/gyro/rubis.py
 
-A page consists of several transactions, as in the original: first a list of items, then the details of each item. A bid
-belongs to a user and to an item. It is local if both are mapped to one server, and global otherwise (two keys).
+The benchmark has 26 interactions. `INTERACTIONS` lists the transactions of each. Eight of them only show a form or a
+menu, and do not use the database. An interaction consists of several transactions, as in the original: first a list of
+items, then the details of each item. A bid belongs to a user and to an item. It is local if both are mapped to one server,
+and global otherwise (two keys).
 """
 
 SCHEMA = """
@@ -26,6 +28,38 @@ CREATE TABLE comments (
   comment TEXT);
 """
 
+INTERACTIONS = {
+    "Home": [],
+    "Browse": [],
+    "Browse categories": ["browse_categories"],
+    "Search items in category": ["search_items_in_category"],
+    "Browse regions": ["browse_regions"],
+    "Browse categories in region": ["browse_categories_in_region"],
+    "Search items in region": ["search_items_in_region"],
+    "View item": ["view_item", "view_old_item", "get_greatest_bids", "view_user"],
+    "View user info": ["view_user", "view_comments"],
+    "View bid history": ["view_item", "view_old_item", "view_bid_history", "view_user"],
+    "Buy now auth": [],
+    "Buy now": ["authenticate", "buy_now_details", "view_user"],
+    "Store buy now": ["store_buy_now"],
+    "Put bid auth": [],
+    "Put bid": ["authenticate", "bid_details", "view_user"],
+    "Store bid": ["store_bid"],
+    "Put comment auth": [],
+    "Put comment": ["authenticate", "view_user", "item_name"],
+    "Store comment": ["store_comment"],
+    "Register": [],
+    "Register user": ["register_user"],
+    "Sell": [],
+    "Select category to sell item": ["authenticate", "browse_categories"],
+    "Sell item form": [],
+    "Register item": ["register_item"],
+    "About me": [
+        "authenticate", "view_user", "view_comments", "my_bids", "my_won_items", "my_purchases", "my_sales", "my_old_sales"
+    ],
+}  # fmt: skip
+"""The interactions of the benchmark, and the transactions of each. `close_auction` moves sold items, outside of them."""
+
 
 # -- browsing ----------------------------------------------------------------------------------------------------------
 
@@ -36,6 +70,12 @@ def browse_categories(db):
 
 def browse_regions(db):
     return db.execute("SELECT id, name FROM regions ORDER BY name").fetchall()
+
+
+def browse_categories_in_region(db, region):
+    """The region by its name, and all categories."""
+    found = db.execute("SELECT id FROM regions WHERE name = ?", (region,)).fetchone()
+    return found, db.execute("SELECT id, name FROM categories ORDER BY name").fetchall()
 
 
 def search_items_in_category(db, category):
@@ -77,6 +117,25 @@ def get_greatest_bids(db, item, quantity):
     ).fetchall()
 
 
+def bid_details(db, item):
+    """Put bid: the item, and the bids so far."""
+    row = db.execute(
+        "SELECT name, seller, initial_price, max_bid, quantity FROM items WHERE id = ?", (item,)
+    ).fetchone()
+    bids = db.execute("SELECT COUNT(*), MAX(bid) FROM bids WHERE item_id = ?", (item,)).fetchone()
+    return row, bids
+
+
+def buy_now_details(db, item):
+    """Buy now: the price, and how many pieces are left."""
+    return db.execute("SELECT name, seller, buy_now, quantity FROM items WHERE id = ?", (item,)).fetchone()
+
+
+def item_name(db, item):
+    """Put comment: the item that the comment is about."""
+    return db.execute("SELECT name FROM items WHERE id = ?", (item,)).fetchone()
+
+
 # -- a user ------------------------------------------------------------------------------------------------------------
 
 
@@ -98,6 +157,15 @@ def view_comments(db, user):
 def my_bids(db, user):
     return db.execute(
         "SELECT item_id, bid, max_bid, qty, date FROM bids WHERE user_id = ? ORDER BY date DESC", (user,)
+    ).fetchall()
+
+
+def my_won_items(db, user):
+    """Sold items with a bid of the user that was the greatest."""
+    return db.execute(
+        "SELECT DISTINCT old_items.id, old_items.name, old_items.max_bid FROM bids JOIN old_items "
+        "ON bids.item_id = old_items.id WHERE bids.user_id = ? AND bids.bid = old_items.max_bid",
+        (user,),
     ).fetchall()
 
 
@@ -146,13 +214,6 @@ def store_bid(db, item, user, bid, max_bid, quantity):
     )
     db.execute("UPDATE items SET nb_of_bids = ?, max_bid = ? WHERE id = ?", (count + 1, max(greatest, bid), item))
     return True
-
-
-def withdraw_bids(db, item, user):
-    """Withdraw all bids of a user for an item."""
-    db.execute("DELETE FROM bids WHERE item_id = ? AND user_id = ?", (item, user))
-    count, greatest = db.execute("SELECT COUNT(*), MAX(bid) FROM bids WHERE item_id = ?", (item,)).fetchone()
-    db.execute("UPDATE items SET nb_of_bids = ?, max_bid = ? WHERE id = ?", (count, greatest or 0, item))
 
 
 def store_buy_now(db, item, user, quantity):

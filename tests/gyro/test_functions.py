@@ -16,6 +16,10 @@ CREATE TABLE cart (id INTEGER PRIMARY KEY, owner INTEGER, note TEXT);
 CREATE TABLE line (cart INTEGER, item INTEGER, amount INTEGER, PRIMARY KEY (cart, item));
 """
 SQL = "SELECT note FROM cart WHERE id = 0"
+TABLE = "cart"
+BUILT = f"SELECT note FROM {TABLE} WHERE id = ?"
+QUERIES = {"find": "SELECT note FROM cart WHERE id = ?", "drop": f"DELETE FROM {TABLE} WHERE id = ?"}
+LISTED = ["SELECT note FROM cart WHERE id = ?", "DELETE FROM cart WHERE id = ?"]
 '''
 
 
@@ -52,6 +56,11 @@ FLOWS = {
     "concatenated constants": "db.execute('SELECT note FROM cart ' + 'WHERE id = ?', (cart,))",
     "in a loop": "for i in other:\n    db.execute('SELECT note FROM cart WHERE id = ?', (cart,))",
     "unpacked": "x, y = cart, other\ndb.execute('SELECT note FROM cart WHERE id = ?', (x,))",
+    "a dict of SQL": "db.execute(QUERIES['find'], (cart,))",
+    "a list of SQL": "db.execute(LISTED[0], (cart,))",
+    "an f-string of constants": "db.execute(f'SELECT note FROM {TABLE} WHERE id = ?', (cart,))",
+    "an f-string at the top level": "db.execute(BUILT, (cart,))",
+    "a loop over SQL": "for sql in LISTED:\n    db.execute(sql, (cart,))",
     "asyncpg": "db.fetch('SELECT note FROM cart WHERE id = $1', cart)",
     "asyncpg, a row": "x = db.fetchrow('SELECT note FROM cart WHERE id = $1', cart)",
     "a list of one row": "db.execute(text('SELECT note FROM cart WHERE id = :c'), [{'c': cart}])",
@@ -225,3 +234,37 @@ def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
 def test_a_constant_that_is_imported_over_is_none(tmp_path: Path) -> None:
     (found,) = transactions(tmp_path, "from elsewhere import SQL\ndef act(db):\n    db.execute(SQL)\n").values()
     assert found.refusals
+
+
+CHANGED = {
+    "an element": "QUERIES['find'] = other\ndb.execute(QUERIES['find'], (cart,))",
+    "a method": "QUERIES.update(other)\ndb.execute(QUERIES['find'], (cart,))",
+    "another name": "mine = QUERIES\nmine['find'] = other\ndb.execute(QUERIES['find'], (cart,))",
+    "a call": "change(QUERIES)\ndb.execute(QUERIES['find'], (cart,))",
+    "a deleted element": "del LISTED[0]\ndb.execute(LISTED[0], (cart,))",
+    "a missing key": "db.execute(QUERIES['lost'], (cart,))",
+    "a computed key": "db.execute(QUERIES[other], (cart,))",
+    "a format": "db.execute(f'SELECT note FROM {TABLE!r} WHERE id = ?', (cart,))",
+    "a value": "db.execute(f'SELECT note FROM cart WHERE id = {cart}')",
+}
+
+
+@pytest.mark.parametrize("body", CHANGED.values(), ids=CHANGED)
+def test_sql_of_a_container_that_may_change_is_refused(body: str, tmp_path: Path) -> None:
+    assert only(tmp_path, body).refusals != []
+
+
+def test_every_statement_of_a_list_is_found(tmp_path: Path) -> None:
+    found = only(tmp_path, "for sql in LISTED:\n    db.execute(sql, (cart,))")
+    assert [s.sql.split()[0] for s in found.statements] == ["SELECT", "DELETE"]
+
+
+def test_constants_of_another_module(tmp_path: Path) -> None:
+    (tmp_path / "queries.py").write_text('SQL = "SELECT note FROM cart WHERE id = ?"\nALL = {"find": SQL}\n')
+    body = "import queries\nfrom queries import ALL\n"
+    body += "def one(db, cart):\n    db.execute(queries.SQL, (cart,))\n"
+    body += "def two(db, cart):\n    db.execute(ALL['find'], (cart,))\n"
+    body += "def three(db, cart):\n    db.execute(queries.ALL['find'], (cart,))\n"
+    assert all(not t.refusals for t in transactions(tmp_path, body).values())
+    changed = transactions(tmp_path, body + "def four(cart):\n    queries.ALL.clear()\n    queries.SQL = cart\n")
+    assert all(t.refusals for t in changed.values())

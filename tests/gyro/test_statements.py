@@ -145,7 +145,7 @@ def test_collations_and_types() -> None:
     """Where equal is not identical, nothing is concluded from it."""
     schema = parse_schema('CREATE TABLE s (a CHAR(3), b VARCHAR(3), c TEXT COLLATE "C", e INT)', dialect="postgres")
     kinds = {name: c.kind for name, c in schema.tables["s"].columns.items()}
-    assert kinds == {"a": "other", "b": "text", "c": "text", "e": "number"}
+    assert kinds == {"a": "char", "b": "text", "c": "text", "e": "number"}
     mysql = parse_schema("CREATE TABLE s (b VARCHAR(3), e INT AUTO_INCREMENT PRIMARY KEY)", dialect="mysql")
     assert (mysql.tables["s"].columns["b"].kind, mysql.tables["s"].generated) == ("other", "e")
     lite = parse_schema("CREATE TABLE s (a TEXT COLLATE NOCASE, b INT PRIMARY KEY)")
@@ -209,3 +209,9 @@ def test_triggers_are_found(table: str) -> None:
     tables = "CREATE TABLE t (a INT); CREATE TABLE u (b INT);"
     found = parse_schema(f"{tables} CREATE TRIGGER g AFTER INSERT ON {table} BEGIN DELETE FROM u; END;")
     assert [t.name for t in found.tables.values() if t.triggers] == ["t"]
+
+
+def test_a_column_without_a_type_is_a_column() -> None:
+    table = parse_schema('CREATE TABLE w (k TEXT PRIMARY KEY, v, "x y", UNIQUE (v))').tables["w"]
+    assert {c.name: c.kind for c in table.columns.values()} == {"k": "text", "v": "other", "x y": "other"}
+    assert table.uniques == [("k",), ("v",)]

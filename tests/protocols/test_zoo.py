@@ -23,7 +23,7 @@ PROTOCOLS = sorted(name.replace("-", "_") for name in zoo())
 
 
 EVERY_PROTOCOL = pytest.mark.parametrize("name", PROTOCOLS)
-EVERY_TWIN = pytest.mark.parametrize("twin", TWINS, ids=str)
+EVERY_WALKED_TWIN = pytest.mark.parametrize("twin", [twin for twin in TWINS if twin.walks], ids=str)
 EVERY_SHALLOW_TWIN = pytest.mark.parametrize("twin", [twin for twin in TWINS if twin.shallow], ids=str)
 
 
@@ -109,7 +109,7 @@ def test_twins_are_violated_with_every_reduction(twin: Twin) -> None:
 
 
 @pytest.mark.slow
-@EVERY_TWIN
+@EVERY_WALKED_TWIN
 def test_random_walks_find_twins(twin: Twin) -> None:
     found = check(twin.system(), search="random", walks=twin.walks, properties=[twin.violated], workers=1)
     assert found.property == twin.violated

@@ -10,12 +10,16 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from plait.cli.gyro_serve import serve, status
+from plait.cli.gyro_backup import backup, restore
+from plait.cli.gyro_change import change
+from plait.cli.gyro_record import record
+from plait.cli.gyro_serve import serve
+from plait.cli.gyro_status import status
 from plait.cli.options import AtLeastOne, Flag, Quiet
 from plait.cli.output import colored, emit, emit_json, note, width, writable
 from plait.kernel.errors import UsageError
 
-__all__ = ["analyze", "serve", "status"]
+__all__ = ["analyze", "backup", "change", "record", "restore", "serve", "status"]
 
 
 def analyze(

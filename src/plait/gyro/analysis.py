@@ -19,7 +19,7 @@ from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids
 from plait.gyro.sql.terms import Parameter
 from plait.gyro.transactions import Transaction, settle
-from plait.kernel.classification import Access, Blocker, Classification, Conflict, Operation
+from plait.kernel.classification import FORMAT, Access, Blocker, Classification, Conflict, Operation
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
 
@@ -133,6 +133,7 @@ def classify(
         solver.questions,
         time.perf_counter() - begin,
         notes,
+        FORMAT,
     )
 
 
@@ -169,7 +170,9 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
 
     def access(entry: Entry) -> Access:
         place = places[entry.statement] if entry.statement < len(places) else transaction.place
-        return Access(entry.table, sorted(entry.attributes), str(entry.condition), entry.role, place)
+        return Access(
+            entry.table, sorted(entry.attributes), str(entry.condition), entry.role, place, entry.digest
+        )  # fmt: skip
 
     return Operation(
         name=transaction.name,
@@ -189,6 +192,7 @@ def _operation(number: int, transactions: Sequence[Transaction], found: Partitio
         kinds={
             k.name: v for k, v in transaction.kinds.items() if isinstance(k, Parameter) and v not in (None, "other")
         },
+        columns={k: columns for k, columns in transaction.columns.items() if k in found.routes[number]},
     )
 
 

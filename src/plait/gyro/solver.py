@@ -2,9 +2,10 @@
 
 A value is a real number and a flag that says whether it is NULL. All ordered values of SQL can be embedded in the
 reals: whole numbers as themselves, strings as distinct reals. A condition has three values, so it is a pair of
-formulas: one for true, one for false. A comparison is between numbers or between text. Any other comparison is opaque.
-Names of variables contain the kind. So a parameter that is compared with numbers and with text is two unrelated
-variables.
+formulas: one for true, one for false. A comparison is between values of one kind. Any other comparison is opaque. The DBMS
+converts a value to the type of the column that stores it or is compared with it. So names of variables contain the type: a
+parameter that is compared with columns of two types is two unrelated variables. Servers accept a key only if it is the same
+value in all types of its columns, so a key is one variable.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ with needs("gyro"):
 
 _Value = tuple[z3.BoolRef, z3.ArithRef]
 _Truth = tuple[z3.BoolRef, z3.BoolRef]
+_Domain = tuple[Kind, str]
+"""The kind and the type of the columns that a value is compared with."""
 Key = Parameter | Generated
 _QUICK = 1_000_000
 """Units of work of Z3, about a second. Nearly all questions need a thousandth. Only the others are worth a thread."""
@@ -55,7 +58,7 @@ class Solver:
         self._conflicts: dict[tuple[Entry, Entry], bool] = {}
         self._equalities: dict[tuple[Entry, Term, Entry, Term], bool] = {}
         """The answers so far. Many entries of an application differ in their names only."""
-        self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, Kind | None]]] = {}
+        self._formulas: dict[tuple[Entry, int], tuple[z3.BoolRef, dict[Key, set[_Domain]]]] = {}
 
     def conflict(self, one: Entry, other: Entry) -> bool:
         """Whether two operations can access the same row through these entries."""
@@ -87,12 +90,17 @@ class Solver:
         return self._equalities[question]
 
     def _implies_equal(self, one: Entry, left: Key, other: Entry, right: Key) -> bool:
-        kinds = [self._formula(one, 0)[1].get(left), self._formula(other, 1)[1].get(right)]
-        if kinds[0] is None or kinds[0] != kinds[1]:
+        domains = [
+            sorted(self._formula(e, side)[1].get(k, ())) for side, (e, k) in enumerate(((one, left), (other, right)))
+        ]
+        if not all(domains) or len({kind for found in domains for kind, _ in found}) != 1:
             return False
-        (null, value), (null2, value2) = self._variable(left, kinds[0], 0), self._variable(right, kinds[0], 1)
-        same = z3.And(null == null2, z3.Implies(z3.Not(null), value == value2))
-        return not self._satisfiable(*self._both(one, other), z3.Not(same))
+        mine, theirs = (
+            [self._variable(left, d, 0) for d in domains[0]],
+            [self._variable(right, d, 1) for d in domains[1]],
+        )
+        each = [_same(found[0], more) for found in (mine, theirs) for more in found[1:]]
+        return not self._satisfiable(*self._both(one, other), *each, z3.Not(_same(mine[0], theirs[0])))
 
     def _both(self, one: Entry, other: Entry) -> list[z3.BoolRef]:
         formulas = [self._formula(one, 0), self._formula(other, 1)]
@@ -100,7 +108,11 @@ class Solver:
         # Two generated ids for one column are never equal.
         for left, right in itertools.product(*([k for k in keys if isinstance(k, Generated)] for _, keys in formulas)):
             if left.source == right.source:
-                parts.append(self._variable(left, "number", 0)[1] != self._variable(right, "number", 1)[1])
+                domains = itertools.product(formulas[0][1][left], formulas[1][1][right])
+                for one_domain, other_domain in domains:
+                    if one_domain[0] == other_domain[0]:
+                        values = self._variable(left, one_domain, 0)[1], self._variable(right, other_domain, 1)[1]
+                        parts.append(values[0] != values[1])
         if self._strings:
             parts.append(z3.Distinct(*self._strings.values()))
         return parts
@@ -119,28 +131,28 @@ class Solver:
 
     # -- formulas ----------------------------------------------------------------------------------------------------
 
-    def _formula(self, entry: Entry, side: int) -> tuple[z3.BoolRef, dict[Key, Kind | None]]:
-        """The condition as a formula, and the kind of each key in it: None if a key is used with two kinds."""
+    def _formula(self, entry: Entry, side: int) -> tuple[z3.BoolRef, dict[Key, set[_Domain]]]:
+        """The condition as a formula, and the kinds and types of the columns that each key in it is compared with."""
         if (entry, side) not in self._formulas:
-            keys: dict[Key, Kind | None] = {}
+            keys: dict[Key, set[_Domain]] = {}
             asserted: list[z3.BoolRef] = []
 
-            def value(term: Term, kind: Kind) -> _Value:
+            def value(term: Term, domain: _Domain) -> _Value:
                 if isinstance(term, Parameter | Generated):
-                    keys[term] = kind if keys.get(term, kind) == kind else None
+                    keys.setdefault(term, set()).add(domain)
                 if isinstance(term, Column):
                     row = term.instance == entry.instance
                     name = f"row.{term.name}" if row else f"{side}:{term.instance}.{term.name}"
                     if not term.nullable:
-                        asserted.append(z3.Not(z3.Bool(f"{name}:{kind}?")))
-                    return z3.Bool(f"{name}:{kind}?"), z3.Real(f"{name}:{kind}")
-                return self._variable(term, kind, side)
+                        asserted.append(z3.Not(z3.Bool(f"{name}:{domain[0]}?")))
+                    return z3.Bool(f"{name}:{domain[0]}?"), z3.Real(f"{name}:{domain[0]}")
+                return self._variable(term, domain, side)
 
             true, _ = self._truth(entry.condition, value)
             self._formulas[entry, side] = z3.And(true, *asserted), keys
         return self._formulas[entry, side]
 
-    def _variable(self, term: Term, kind: Kind, side: int) -> _Value:
+    def _variable(self, term: Term, domain: _Domain, side: int) -> _Value:
         if isinstance(term, Constant):
             if term.value is None:
                 return z3.BoolVal(True), z3.RealVal(0)
@@ -149,11 +161,11 @@ class Solver:
                 return z3.BoolVal(False), known
             return z3.BoolVal(False), z3.RealVal(term.value)
         if isinstance(term, Generated):
-            return z3.BoolVal(False), z3.Real(f"{side}:new:{term.source}:{term.site}:{kind}")
-        name = f"{side}:{term.name if isinstance(term, Parameter) else f'?{term.number}'}:{kind}"  # type: ignore[union-attr]
+            return z3.BoolVal(False), z3.Real(f"{side}:new:{term.source}:{term.site}:{domain[0]}")
+        name = f"{side}:{term.name if isinstance(term, Parameter) else f'?{term.number}'}:{' '.join(domain)}"  # type: ignore[union-attr]
         return z3.Bool(f"{name}?"), z3.Real(name)
 
-    def _truth(self, condition: Condition, value: Callable[[Term, Kind], _Value]) -> _Truth:
+    def _truth(self, condition: Condition, value: Callable[[Term, _Domain], _Value]) -> _Truth:
         if isinstance(condition, And | Or):
             parts = [self._truth(p, value) for p in condition.parts]
             true, false = [t for t, _ in parts], [f for _, f in parts]
@@ -164,14 +176,14 @@ class Solver:
         if isinstance(condition, IsNull):
             if not isinstance(condition.term, Column):
                 return self._anything()
-            null, _ = value(condition.term, condition.term.kind)
+            null, _ = value(condition.term, (condition.term.kind, condition.term.type))
             return null, z3.Not(null)
         if isinstance(condition, Opaque):
             return self._anything()
-        kind = _kind(condition.left, condition.right)
-        if kind is None:
+        domain = _domain(condition.left, condition.right)
+        if domain is None:
             return self._anything()
-        (null, left), (null2, right) = value(condition.left, kind), value(condition.right, kind)
+        (null, left), (null2, right) = value(condition.left, domain), value(condition.right, domain)
         if isinstance(condition, Same):
             same = z3.And(null == null2, z3.Or(null, left == right))
             return same, z3.Not(same)
@@ -185,11 +197,16 @@ class Solver:
         return z3.And(true, z3.Not(false)), z3.And(false, z3.Not(true))
 
 
-def _kind(left: Term, right: Term) -> Kind | None:
-    """The kind of a comparison: the kind of its columns, if the constants have this kind too."""
-    kinds = {t.kind for t in (left, right) if isinstance(t, Column)}
-    kinds |= {t.kind for t in (left, right) if isinstance(t, Constant) and t.value is not None}
-    if len(kinds) != 1 or not any(isinstance(t, Column) for t in (left, right)):
+def _same(one: _Value, other: _Value) -> z3.BoolRef:
+    """Both are NULL, or both are equal."""
+    return z3.And(one[0] == other[0], z3.Or(one[0], one[1] == other[1]))
+
+
+def _domain(left: Term, right: Term) -> _Domain | None:
+    """The kind of a comparison, if the columns and the constants have one kind, and the type of the column."""
+    columns = [t for t in (left, right) if isinstance(t, Column)]
+    kinds = {t.kind for t in columns}
+    constants = {t.kind for t in (left, right) if isinstance(t, Constant) and t.value is not None}
+    if len(kinds) != 1 or "other" in kinds or not constants <= (kinds if kinds != {"float"} else {"number"}):
         return None
-    kind = kinds.pop()
-    return None if kind == "other" else kind
+    return columns[0].kind, columns[0].type

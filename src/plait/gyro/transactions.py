@@ -97,6 +97,18 @@ class Transaction:
         return found
 
     @property
+    def columns(self) -> dict[str, dict[str, str]]:
+        """For each parameter, the columns that it is compared with, and their types."""
+        found: dict[str, dict[str, str]] = {}
+        for entry in (*self.reads, *self.writes):
+            for atom in atoms(entry.condition):
+                if isinstance(atom, Compare | Same):
+                    for term, other in ((atom.left, atom.right), (atom.right, atom.left)):
+                        if isinstance(term, Parameter) and isinstance(other, Column):
+                            found.setdefault(term.name, {})[other.source] = other.type
+        return found
+
+    @property
     def generated(self) -> tuple[Generated, ...]:
         """The ids that its server generates. They are mapped to this server."""
         return tuple(k for k in self.kinds if isinstance(k, Generated))

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from plait.bench.gyro import galera
 from plait.bench.gyro.deployment import routed
 from plait.bench.gyro.galera import Galera, missing
-from plait.bench.gyro.mariadb import MariadbDatabase, ddl
+from plait.bench.gyro.mariadb import GaleraDatabase, ddl
 from plait.bench.gyro.relay import pump
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import Application, load
+from plait.gyro.belt.databases.mariadb import server
 from plait.gyro.belt.records import OperationError
 from plait.gyro.belt.routing import routes
 from plait.kernel.errors import UsageError
@@ -62,7 +62,7 @@ def test_schemas_are_written_for_mariadb() -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(galera, "_program", lambda _: None)
+    monkeypatch.setattr(server, "program", lambda _: None)
     assert "apt-get install mariadb-server galera-4" in str(missing(far=False))
     with pytest.raises(UsageError, match="Galera cannot start") as error:
         Galera(tmp_path, [[0.0]])
@@ -83,7 +83,7 @@ def _see_the_distance(folder: Path) -> None:
     cluster = Galera(folder, [[0.0, 0.1], [0.1, 0.0]])
     cluster.start(module.SCHEMA + "INSERT INTO items VALUES (1, 'book', 50);")
     try:
-        one, other = (MariadbDatabase(s, server=n) for n, s in enumerate(cluster.sockets))
+        one, other = (GaleraDatabase(s, server=n) for n, s in enumerate(cluster.sockets))
         begin = time.monotonic()
         one.write(application.call("a", "create", {"cart": 7}))
         assert time.monotonic() - begin >= 0.2  # there and back, before it is committed

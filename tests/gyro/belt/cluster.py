@@ -12,39 +12,23 @@ from typing import Any
 
 import msgspec
 
+from plait.bench.gyro.faults.history import Event
 from plait.gyro.belt.application import Application
-from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.databases.outbox import Outbox
+from plait.gyro.belt.identity import confirm
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.node import Node
 from plait.gyro.belt.records import DatabaseGoneError, OperationError, Outcome, Token
+from plait.gyro.belt.replication.rebuild import check_replication, rebuild
+from plait.gyro.belt.replication.shipper import Shipper
 from plait.gyro.belt.routing import Kind, Route, place
-from tests.gyro.belt.engines import Engine
+from tests.support.engines import Engine
 from tests.support.patience import PATIENCE, until
 
 
 class Crash(BaseException):
     """The process is gone."""
-
-
-class Event(msgspec.Struct):
-    """An operation that was answered."""
-
-    operation: str
-    arguments: dict[str, Any]
-    kind: Kind
-    server: int
-    reply: Any
-    seq: int
-    position: int
-    wrote: bool
-
-    @property
-    def order(self) -> tuple[int, int, int, int, int]:
-        """The order of the proof: an update at its seq, a local operation after what its server had applied."""
-        if self.kind == "global" and self.wrote:
-            return self.seq, 0, 0, 0, 0
-        return self.seq, 1, self.server, self.position, 0 if self.wrote else 1
 
 
 class MortalNode(Node):
@@ -61,8 +45,23 @@ class MortalNode(Node):
             self._refuse("the server died")
 
 
+class MortalShipper(Shipper):
+    """A shipper that can die at every step, and its server with it."""
+
+    node: MortalNode
+
+    def _run(self) -> None:
+        try:
+            super()._run()
+        except Crash:
+            self._end()
+            self.node.dead = True
+
+
 class Cluster:
     """Servers, wires between them, and clients."""
+
+    shippers: type[MortalShipper] = MortalShipper
 
     def __init__(
         self,
@@ -80,6 +79,7 @@ class Cluster:
         lost: float = 0.15,
         open_log: Callable[[Path], Log] = lambda folder: EmbeddedLog(folder / "log.db"),
         where: Callable[..., tuple[int, Kind]] = place,
+        replicate: str = "none",
     ) -> None:
         self.folder, self.engine, self.servers, self.where = folder, engine, servers, where
         self.application = Application(module, routes)
@@ -89,14 +89,20 @@ class Cluster:
         self.errors: list[OperationError] = []
         self.log = open_log(folder)
         self._open_log = open_log
+        self.replicate = replicate
+        if replicate != "none":
+            engine.shipping = self.log.largest
+        self.lost_disks = 0
+        self._zombies: list[MortalNode] = []
         self._random = random.Random(seed)
         self._lock = threading.Lock()
+        self._reviving = threading.Lock()
         self._stopped = False
         self.nodes: list[MortalNode] = [self._start(n) for n in range(servers)]
         self._nurse = threading.Thread(target=self._revive, daemon=True)
         self._nurse.start()
 
-    def _open_database(self, server: int, step: Callable[[str], None]) -> Database:
+    def _open_database(self, server: int, step: Callable[[str], None]) -> Outbox:
         return self.engine.open(server, self.servers, step)
 
     def chance(self, probability: float) -> bool:
@@ -108,29 +114,75 @@ class Cluster:
             if not self._stopped and self.chance(self.crashes):
                 raise Crash
 
-        quiet = self._open_database(server, step)
-        node = MortalNode(
-            server, self.servers, quiet, self._open_log(self.folder), Wires(self, server),
-            idle=self.idle, lost=self.lost, step=step,
-        )  # fmt: skip
         while True:
+            log = self._open_log(self.folder)
+            quiet, incarnation = self._opened(server, step, log)
+            node = MortalNode(
+                server, self.servers, quiet, log, Wires(self, server),
+                idle=self.idle, lost=self.lost, step=step, incarnation=incarnation,
+            )  # fmt: skip
+            if self.replicate != "none":
+                node.shipper = shipper = self.shippers(
+                    server, node.incarnation, quiet, log, acknowledged=self.replicate == "acknowledged",
+                    step=step, stop=node.end,
+                )  # fmt: skip
+                shipper.node = node
             try:
                 node.start()
                 return node
             except Crash:  # during recovery: and again
                 self.deaths += 1
-                node.database.close()
-                node.database = self._open_database(server, step)
+                self._bury(node)
+
+    def _opened(self, server: int, step: Callable[[str], None], log: Log) -> tuple[Outbox, int]:
+        """The database of a server, and its incarnation. Nothing stays open if it is refused."""
+        try:
+            database = self._open_database(server, step)
+            try:
+                check_replication(server, self.replicate != "none", self.engine.schema, database, log)
+                return database, confirm(server, database, log)
+            except BaseException:
+                database.close()
+                raise
+        except BaseException:
+            log.close()
+            raise
+
+    def _bury(self, node: MortalNode) -> None:
+        if node.shipper is not None:
+            node.shipper._end()
+        node.log.close()
+        node.database.close()
+
+    def lose(self, server: int, *, zombie: bool = False) -> None:
+        """A server loses its disk, and is rebuilt from the log. A zombie has its disk, and goes on for some time."""
+        with self._reviving:
+            old = self.nodes[server]
+            if not zombie:
+                old.dead = True
+                old._stopped = True
+                if old.shipper is not None:
+                    old.shipper._end()
+            self._zombies.append(old)
+            self.engine.lose(server)
+            log = self._open_log(self.folder)
+            database = self.engine.open(server, self.servers, lambda _: None)
+            rebuild(server, database, log)
+            database.close()
+            log.close()
+            self.lost_disks += 1
+            self.nodes[server] = self._start(server)
 
     def _revive(self) -> None:
         while not self._stopped:
-            for server, node in enumerate(self.nodes):
-                if node.dead and not self._stopped:
-                    self.deaths += 1
-                    time.sleep(0.01)
-                    node.log.close()
-                    node.database.close()
-                    self.nodes[server] = self._start(server)
+            for server in range(self.servers):
+                with self._reviving:
+                    node = self.nodes[server]
+                    if node.dead and not self._stopped:
+                        self.deaths += 1
+                        time.sleep(0.01)
+                        self._bury(node)
+                        self.nodes[server] = self._start(server)
             time.sleep(0.005)
 
     def call(self, operation: str, arguments: dict[str, Any], *, request: str, here: int = 0) -> Any:
@@ -163,9 +215,9 @@ class Cluster:
         if node.dead:
             raise DatabaseGoneError("dead")
         if kind == "read":
-            return node.database.read(call)
+            return node.read(call)
         if kind == "local":
-            return node.database.write(call)
+            return node.write(call)
         future = node.submit(call)
         while True:
             try:
@@ -187,7 +239,7 @@ class Cluster:
     def stop(self) -> None:
         self._stopped = True
         self._nurse.join(timeout=PATIENCE)
-        for node in self.nodes:
+        for node in [*self.nodes, *self._zombies]:
             node.stop()
             node.log.close()
             node.database.close()

@@ -6,20 +6,21 @@ import os
 import shutil
 import threading
 import time
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from plait.bench.gyro.faults import board
+from plait.bench.gyro.faults.history import Event
 from plait.gyro.belt.client import CallError, Client
 from plait.gyro.belt.faults import CRASH
 from plait.gyro.belt.routing import place
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor, free_ports
-from tests.gyro.belt import board
-from tests.gyro.belt.cluster import Event
-from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
 from tests.gyro.belt.runs import board_routes
+from tests.support.engines import Engine, Mariadb, Postgresql, Sqlite, scratch
 from tests.support.patience import PATIENCE, until
 
 
@@ -41,7 +42,9 @@ class Processes:
         self.servers = self.settings.servers
         self.events: list[Event] = []
         self._lock = threading.Lock()
-        self.client = Client(self.settings.urls, patience=PATIENCE, timeout=PATIENCE)
+        tls = self.settings.tls
+        trust = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key} if tls is not None else {}
+        self.client = Client(self.settings.urls, patience=PATIENCE, timeout=PATIENCE, **trust)
         self._ended = False
         self._nurse = threading.Thread(target=self._watch, daemon=True)
         self._nurse.start()
@@ -110,30 +113,50 @@ class Processes:
         self.supervisor.stop()
 
 
+Made = TypeVar("Made", bound=Processes)
+
+
 @contextmanager
-def processes(servers: int = 2, *, postgresql: bool = False, **options: Any) -> Iterator[Processes]:
-    """Servers of the board application, in a folder of their own."""
+def started(
+    made: type[Made],
+    servers: int = 2,
+    *,
+    postgresql: bool = False,
+    mariadb: bool = False,
+    spare: int = 0,
+    application: str = board.__file__,
+    **options: Any,
+) -> Iterator[Made]:
+    """Servers of the board application, in a folder of their own; `spare` more may join."""
     folder = scratch()
-    engine: ServerFiles | Postgresql = ServerFiles(folder, board.SCHEMA)
-    if postgresql:
-        engine = Postgresql(folder, board.SCHEMA)
-        options |= {"db": "postgresql", "dsns": [engine.dsn(n) for n in range(servers)], "threads": 1}
+    engine: ServerFiles | Postgresql | Mariadb = ServerFiles(folder, board.SCHEMA)
+    if postgresql or mariadb:
+        engine = (Postgresql if postgresql else Mariadb)(folder, board.SCHEMA)
+        dsns = [engine.dsn(n) for n in range(servers + spare)]
+        options |= {"db": "postgresql" if postgresql else "mariadb", "dsns": dsns, "threads": 1}
     settings = Settings(
-        application=str(Path(board.__file__)),
-        routes=board_routes(),
+        application=application,
         schema=engine.schema,
-        urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
+        urls=[f"{'https' if options.get('tls') else 'http'}://127.0.0.1:{port}" for port in free_ports(servers)],
         folder=str(folder),
-        secret="a secret for tests",
-        **({"idle": 0.01, "lost": 0.4} | options),
+        secret=f"a secret for tests {uuid.uuid4().hex}",  # it is the name of a log
+        **({"idle": 0.01, "lost": 0.4, "routes": board_routes()} | options),
     )
     died: list[str] = []
     supervisor = Supervisor(settings, tell=died.append)
-    supervisor.start(wait=PATIENCE)
-    running = Processes(supervisor, engine, died)
     try:
-        yield running
+        supervisor.start(wait=PATIENCE)
+        running = made(supervisor, engine, died)
+        try:
+            yield running
+        finally:
+            running.close()
     finally:
-        running.close()
+        supervisor.stop()
         engine.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def processes(servers: int = 2, **options: Any) -> AbstractContextManager[Processes]:
+    """Servers of the board application."""
+    return started(Processes, servers, **options)

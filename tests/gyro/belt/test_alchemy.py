@@ -18,21 +18,21 @@ import pytest
 import sqlalchemy
 from sqlalchemy.orm import Session
 
+from plait.bench.gyro.faults.history import Replay
 from plait.gyro.analysis import analyze
 from plait.gyro.belt.application import Application, load, schema_of, written_schema
 from plait.gyro.belt.databases.alchemy import ddl, wanted
 from plait.gyro.belt.databases.database import Database
-from plait.gyro.belt.databases.sqlite import SqliteDatabase
+from plait.gyro.belt.databases.sqlite.database import SqliteDatabase
 from plait.gyro.belt.records import DatabaseGoneError, Entry, OperationError, chained
 from plait.gyro.belt.routing import Route, routes, server_of
 from plait.gyro.source.modules import read_python
 from plait.kernel.errors import UsageError
 from tests.gyro.belt import board_core
 from tests.gyro.belt.cluster import Cluster
-from tests.gyro.belt.engines import Engine, Postgresql, Sqlite, scratch
-from tests.gyro.belt.history import Replay
 from tests.gyro.belt.runs import GENERATED, board_routes, run
-from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
+from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_mariadb, needs_postgresql
+from tests.support.engines import Engine, Mariadb, Postgresql, Sqlite, scratch
 
 STORE = Path(__file__).parents[3] / "examples" / "gyro"
 BOTH = [Sqlite, pytest.param(Postgresql, marks=[needs_postgresql, pytest.mark.slow])]
@@ -73,6 +73,13 @@ def test_parallel_operations_on_postgresql_have_no_cycle() -> None:
     """Some are refused for the sake of serializability, and SQLAlchemy wraps that: they run again all the same."""
     faults, _ = run(611, engine=ParallelPostgresql, module=board_core, without=GENERATED, servers=2)
     assert [f for f in faults if f.startswith("cycle")] == []
+
+
+@pytest.mark.slow
+@needs_mariadb
+def test_runs_on_mariadb_are_serializable() -> None:
+    faults, _ = run(612, engine=Mariadb, module=board_core, without=GENERATED, servers=3, **ROUGH)
+    assert faults == []
 
 
 @pytest.mark.slow
@@ -433,6 +440,8 @@ def test_tables_are_the_schema_of_a_dbms(tmp_path: Path) -> None:
     module = load(str(STORE / "store_core.py"))
     assert "id INTEGER NOT NULL" in ddl(module, "sqlite")
     assert "id SERIAL NOT NULL" in ddl(module, "postgresql")
+    with pytest.raises(UsageError, match="VARCHAR requires a length on dialect mariadb"):
+        ddl(module, "mariadb")
     assert ddl(load(str(STORE / "store.py")), "sqlite") == ""
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.gyro.belt.history import Observation, find_cycle
+from plait.bench.gyro.faults.history import Observation, find_cycle
 
 ANOMALIES = {
     "lost update": [

@@ -11,13 +11,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plait.gyro.belt.identity import announce, overtaken
 from plait.gyro.belt.logs.embedded import EmbeddedLog
 from plait.gyro.belt.records import Entry, chained
 from plait.gyro.belt.settings import Settings
-from plait.gyro.belt.supervisor import Supervisor
-from tests.gyro.belt.engines import scratch
+from plait.gyro.belt.supervisor import Supervisor, free_ports
+from tests.gyro.belt.log_engines import Etcd
 from tests.gyro.belt.processes import Processes, processes
-from tests.support.patience import PATIENCE
+from tests.support.engines import scratch
+from tests.support.patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +132,35 @@ def test_a_copy_of_everything_goes_on(history: Path, tmp_path: Path) -> None:
     supervisor = Supervisor(msgspec.structs.replace(settings, folder=str(tmp_path / "data")))
     supervisor.start(wait=PATIENCE)
     supervisor.stop()
+
+
+def test_starts_are_counted_and_only_the_last_one_goes_on(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path / "log.db")
+    assert [announce(0, log) for _ in range(20)] == list(range(1, 21))
+    assert announce(1, log) == 1
+    assert [overtaken(0, start, log) for start in (1, 19, 20)] == [True, True, False]
+    assert not overtaken(1, 1, log)
+    log.close()
+
+
+def test_a_clone_of_a_server_is_noticed(tmp_path: Path) -> None:
+    """Two processes with copies of one database, and one log: the one that started first stops."""
+    etcd = Etcd(tmp_path)
+    try:
+        with processes(servers=1, log=etcd.where, replicate="none") as running:
+            _work(running, "before")
+            shutil.copytree(running.settings.folder, tmp_path / "clone")
+            (port,) = free_ports(1)
+            clone = Supervisor(
+                msgspec.structs.replace(
+                    running.settings, folder=str(tmp_path / "clone"), urls=[f"http://127.0.0.1:{port}"]
+                )
+            )
+            try:
+                clone.start(wait=PATIENCE)
+                until(lambda: running.supervisor._processes[0].poll() == 2, "the first process has stopped")
+                assert clone._processes[0].poll() is None
+            finally:
+                clone.stop()
+    finally:
+        etcd.close()

@@ -15,16 +15,27 @@ import apsw
 import msgspec
 import pytest
 
-from plait.gyro.belt.databases.sqlite import SqliteDatabase, SqliteVisit
-from plait.gyro.belt.databases.sqlite_connection import SqliteConnection, SqliteCursor
+from plait.gyro.belt.databases.sqlite.connection import SqliteConnection, SqliteCursor
+from plait.gyro.belt.databases.sqlite.database import SqliteDatabase
+from plait.gyro.belt.databases.sqlite.visit import SqliteVisit
+from plait.gyro.belt.logs.address import address
 from plait.gyro.belt.logs.embedded import EmbeddedLog
-from plait.gyro.belt.logs.log import BehindError, FencedError, LogGoneError, TooLargeError, size_of
+from plait.gyro.belt.logs.log import BehindError, FencedError, Log, LogGoneError, TooLargeError, size_of
 from plait.gyro.belt.records import Call, Entry, chained
 from plait.gyro.belt.routing import Kind, Route, place
 from tests.gyro.belt.cluster import Crash
-from tests.gyro.belt.engines import Postgresql
+from tests.gyro.belt.log_engines import Etcd, Nats, opener
 from tests.gyro.belt.runs import GENERATED, board_routes, run
-from tests.gyro.belt.variants import ROUGH, ParallelPostgresql, Skipping, engine, needs_postgresql
+from tests.gyro.belt.variants import (
+    ROUGH,
+    ParallelMariadb,
+    ParallelPostgresql,
+    Skipping,
+    engine,
+    needs_mariadb,
+    needs_postgresql,
+)
+from tests.support.engines import Mariadb, Postgresql
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +72,19 @@ def test_parallel_local_operations_on_postgresql_have_no_cycle() -> None:
     assert [f for f in faults if f.startswith("cycle")] == []
 
 
+@needs_mariadb
+@pytest.mark.parametrize("seed", range(210, 212))
+def test_runs_on_mariadb_are_serializable(seed: int) -> None:
+    faults, _ = run(seed, engine=Mariadb, without=GENERATED, **ROUGH)
+    assert faults == []
+
+
+@needs_mariadb
+def test_parallel_local_operations_on_mariadb_have_no_cycle() -> None:
+    faults, _ = run(310, engine=ParallelMariadb, without=GENERATED)
+    assert [f for f in faults if f.startswith("cycle")] == []
+
+
 class Late(EmbeddedLog):
     """The process dies with its request on the way, and the log gets it after the process is back; or in time."""
 
@@ -92,6 +116,33 @@ def test_an_append_that_arrives_after_its_server_recovered_is_refused(seed: int)
     faults, cluster = run(seed, servers=2, open_log=lambda folder: Late(folder / "log.db"))
     for timer in Late.timers:
         timer.join()
+    assert faults == []
+    assert cluster.deaths > 0
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Callable[[], Callable[[], Log]]]]:
+    """Open new logs in etcd, and in NATS and etcd."""
+    folder = tmp_path_factory.mktemp("engines")
+    etcd = Etcd(folder)
+    try:
+        nats = Nats(folder)
+        try:
+            fence, where = address(etcd.where), address(nats.where)
+            yield {"etcd": lambda: opener(fence), "nats": lambda: opener(where, fence)}
+        finally:
+            nats.close()
+    finally:
+        etcd.close()
+
+
+@pytest.mark.parametrize("log", ["etcd", "nats"])
+@pytest.mark.parametrize("seed", range(510, 512))
+def test_runs_with_other_logs_are_serializable(
+    log: str, seed: int, engines: dict[str, Callable[[], Callable[[], Log]]]
+) -> None:
+    opening = engines[log]()
+    faults, cluster = run(seed, open_log=lambda _folder: opening(), servers=3, **ROUGH)
     assert faults == []
     assert cluster.deaths > 0
 

@@ -28,9 +28,10 @@ from plait.gyro.belt.http import ask
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import answers, free_ports
 from plait.kernel.errors import UsageError
+from tests.gyro.belt.log_engines import Etcd, Nats
 from tests.gyro.belt.processes import Processes, processes
 from tests.gyro.belt.runs import GENERATED, judge, work
-from tests.gyro.belt.variants import needs_postgresql
+from tests.gyro.belt.variants import needs_mariadb, needs_postgresql
 from tests.support.patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
@@ -62,21 +63,52 @@ def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
     assert deaths >= 2 * len(STEPS) - 2  # each was killed to be doomed, and died
 
 
-@needs_postgresql
-def test_a_server_with_postgresql_that_dies_around_the_commit_recovers() -> None:
+@pytest.mark.parametrize(
+    ("db", "pending"),
+    [
+        pytest.param(
+            "postgresql",
+            "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()",
+            marks=needs_postgresql,
+        ),
+        pytest.param("mariadb", "XA RECOVER", marks=needs_mariadb),
+    ],
+    ids=["postgresql", "mariadb"],
+)
+def test_a_server_that_prepares_and_dies_around_the_commit_recovers(db: str, pending: str) -> None:
     """Between prepare, append and commit, the log says what becomes of what is prepared."""
     steps = ("captured", "prepared", "appended", "committed")
-    with processes(2, postgresql=True) as cluster:
+    with processes(2, postgresql=db == "postgresql", mariadb=db == "mariadb") as cluster:
         for round_, step in enumerate(steps):
             cluster.doom(round_ % 2, f"{step}:2")
             work(cluster, 920 + round_, clients=3, operations=8, without=GENERATED)
         cluster.settle()
         deaths = cluster.deaths
         faults = judge(cluster)
-        prepared = cluster.engine.rows(0, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+        prepared = cluster.engine.rows(0, pending)
     assert faults == []
     assert prepared == []
     assert deaths >= 2 * len(steps) - 1
+
+
+@pytest.mark.parametrize("log", ["etcd", "nats"])
+def test_servers_with_another_log_recover(log: str, tmp_path: Path) -> None:
+    """The settings reach the server processes; deaths around the append."""
+    etcd = Etcd(tmp_path)
+    nats = Nats(tmp_path) if log == "nats" else None
+    where = {"log": etcd.where} if nats is None else {"log": nats.where, "fence": etcd.where}
+    try:
+        with processes(2, **where) as cluster:
+            for round_, step in enumerate(("captured", "appended")):
+                cluster.doom(round_, f"{step}:2")
+                work(cluster, 940 + round_, clients=3, operations=12)
+            cluster.settle()
+            assert judge(cluster) == []
+            assert cluster.deaths >= 3
+    finally:
+        etcd.close()
+        if nats is not None:
+            nats.close()
 
 
 def post(
@@ -233,7 +265,7 @@ def test_status_and_metrics(servers: Processes, capsys: pytest.CaptureFixture[st
     assert status == 200
     lines = body.decode().splitlines()
     values = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
-    assert values['plait_gyro_operations_total{server="0",class="local"}'] > 0
+    assert values['plait_gyro_operations_total{server="0",class="read"}'] > 0
     assert values['plait_gyro_lag_updates{server="0"}'] == 0
 
 
@@ -259,11 +291,12 @@ def start(settings: Settings, number: int, folder: Path) -> subprocess.Completed
 
 def test_a_schema_mismatch_is_refused(servers: Processes) -> None:
     folder = Path(servers.settings.folder)
-    (folder / "server--1").mkdir()
-    db = apsw.Connection(str(folder / "server--1" / "app.db"))
+    (folder / "server-7").mkdir()
+    db = apsw.Connection(str(folder / "server-7" / "app.db"))
     db.execute(servers.settings.schema.replace("label TEXT, drawn REAL", "label TEXT, drawn TEXT, more TEXT"))
     db.close()
-    done = start(servers.settings, -1, folder)
+    other = msgspec.structs.replace(servers.settings, members=[*range(servers.servers - 1), 7])
+    done = start(other, 7, folder)
     assert done.returncode == 2, done.stderr
     assert "the schema differs from that of the cluster" in done.stderr
     assert "more TEXT" in done.stderr
@@ -281,13 +314,12 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_manual_lists_every_option() -> None:
     text = (ROOT / "docs" / "guides" / "gyro-serving.md").read_text(encoding="utf-8")
-    tree = ast.parse((ROOT / "src" / "plait" / "cli" / "gyro_serve.py").read_text(encoding="utf-8"))
     for command in ("serve", "status"):
+        tree = ast.parse((ROOT / "src" / "plait" / "cli" / f"gyro_{command}.py").read_text(encoding="utf-8"))
         function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == command)
         for argument in function.args.kwonlyargs:
-            assert f"`--{argument.arg}`" in text, (
-                f"plait gyro {command} --{argument.arg} is not in docs/guides/gyro-serving.md"
-            )
+            option = f"--{argument.arg.replace('_', '-')}"
+            assert f"`{option}`" in text, f"plait gyro {command} {option} is not in docs/guides/gyro-serving.md"
 
 
 @pytest.mark.parametrize(
@@ -295,8 +327,8 @@ def test_the_manual_lists_every_option() -> None:
     [
         (["nothing.py"], "no application nothing.py"),
         (["--dsn", "host=a"], "1 times --dsn, but 3 servers with --db sqlite"),
-        (["--log", "paper"], "--log paper: expected embedded or etcd:http://HOST:PORT"),
-        (["--only", "3"], "--only 3: expected a number from 0 to 2"),
+        (["--log", "paper"], "--log paper: expected embedded, etcd:http://HOST:PORT or nats:nats://HOST:PORT"),
+        (["--only", "3"], "--only 3: expected one of 0, 1, 2"),
         (["--port", "65535"], "3 servers need ports up to 65537"),
         (["--url", "ftp://a", "--url", "http://b:1"], "expected http://HOST:PORT"),
         (["--data", "missing.sql"], "missing.sql cannot be read"),
@@ -309,6 +341,17 @@ def test_bad_commands_are_refused(
     application = [] if arguments[0].endswith(".py") else [str(ROOT / "examples" / "gyro" / "store.py")]
     assert main(["gyro", "serve", *application, *arguments, "--folder", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("made", "asked"), [("sqlite", "postgresql"), ("postgresql", "sqlite"), ("mariadb", "sqlite")])
+def test_a_folder_belongs_to_one_dbms(
+    made: Any, asked: str, servers: Processes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    msgspec.structs.replace(servers.settings, folder=str(tmp_path), db=made).save()
+    assert main(["gyro", "serve", servers.settings.application, "--db", asked, "--folder", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"error: --db {asked}: the servers of {tmp_path} were started with {made}, and have their rows there" in said
+    assert f"hint: use --db {made}; or begin a new cluster" in said
 
 
 @pytest.mark.parametrize("application", ["store.py", "store_core.py"])

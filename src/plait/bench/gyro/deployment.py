@@ -17,12 +17,15 @@ from typing import Any, Literal
 import msgspec
 
 from plait.bench.gyro.galera import Galera
+from plait.bench.gyro.partitioned import fill
+from plait.bench.gyro.partitioned_server import PARTITIONS
 from plait.bench.gyro.workloads import (
     Session,
     Workload,
 )
 from plait.gyro.belt.application import load, schema_of
 from plait.gyro.belt.client import CallError, Client
+from plait.gyro.belt.databases.postgresql.server import PostgresServer
 from plait.gyro.belt.routing import Route, place
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor, free_ports
@@ -32,7 +35,9 @@ SITES = ("Germany", "Japan", "United States", "Brazil", "Australia")
 _TRIPS = {(0, 1): 253, (0, 2): 92, (0, 3): 193, (0, 4): 314, (1, 2): 153, (1, 3): 282, (1, 4): 188, (2, 3): 145, (2, 4): 229,
           (3, 4): 322}  # fmt: skip
 """Table 2: round trips between two sites, in milliseconds."""
-Kind = Literal["central", "gyro", "read-only", "galera"]
+Kind = Literal["central", "gyro", "read-only", "galera", "partitioned"]
+_PROGRAMS = {"galera": "plait.bench.gyro.galera_server", "partitioned": "plait.bench.gyro.partitioned_server"}
+"""The servers of the peers. They execute every operation at once, and their DBMS coordinates."""
 
 
 def trip(one: int, other: int) -> float:
@@ -65,7 +70,7 @@ def routed(known: dict[str, Route], kind: Kind) -> dict[str, Route]:
     change = msgspec.structs.replace
     if kind == "central":
         return {n: change(r, classed="local") for n, r in known.items()}
-    if kind == "galera":
+    if kind in _PROGRAMS:
         return {n: change(r, keys=[], classed="local") for n, r in known.items()}
     return {n: change(r, keys=[], classed="local" if r.read_only else "global") for n, r in known.items()}
 
@@ -81,7 +86,7 @@ class Deployment:
         folder: Path,
         *,
         far: bool,
-        galera: bool = False,
+        kind: Kind = "gyro",
     ) -> None:
         self.workload = workload
         self.servers = servers
@@ -90,30 +95,55 @@ class Deployment:
         delays = [[self._trip(i, j) / 2 for j in self._sites] for i in self._sites]
         module = load(workload.application)
         schema = schema_of(workload.application, module, None) + workload.data
-        self._galera = Galera(folder / "galera", delays) if galera else None
-        if self._galera is not None:
+        self._galera: Galera | None = None
+        self._postgresql: list[PostgresServer] = []
+        self._supervisor: Supervisor | None = None
+        try:
+            dsns = self._peer(kind, folder, delays, schema)
+            self._start(known, folder, schema, delays, dsns, kind)
+        except BaseException:
+            self.close()
+            raise
+
+    def _peer(self, kind: Kind, folder: Path, delays: list[list[float]], schema: str) -> list[str]:
+        """Start the DBMS of a peer. Returns how its servers connect to it."""
+        if kind == "galera":
+            self._galera = Galera(folder / "galera", delays)
             self._galera.start(schema)
+            return self._galera.sockets
+        if kind == "partitioned":
+            (folder / PARTITIONS).write_bytes(msgspec.json.encode(self.workload.partitions))
+            for number in range(self.servers):
+                self._postgresql.append(PostgresServer(folder / f"postgresql-{number}"))
+                self._postgresql[-1].start()
+            fill([p.dsn for p in self._postgresql], schema, self.workload.partitions)
+        return [p.dsn for p in self._postgresql]
+
+    def _start(
+        self,
+        known: dict[str, Route],
+        folder: Path,
+        schema: str,
+        delays: list[list[float]],
+        dsns: list[str],
+        kind: Kind,
+    ) -> None:
         settings = Settings(
-            application=workload.application,
+            application=self.workload.application,
             routes=known,
             schema=schema,
-            urls=[f"http://127.0.0.1:{port}" for port in free_ports(servers)],
+            urls=[f"http://127.0.0.1:{port}" for port in free_ports(self.servers)],
             folder=str(folder),
             secret="measurement",
             lost=30.0,
             threads=16,
-            idle=0.0 if servers > 1 and not galera else 0.25,
+            idle=0.0 if self.servers > 1 and kind not in _PROGRAMS else 0.25,
             delays=delays,
-            dsns=self._galera.sockets if self._galera is not None else [],
+            dsns=dsns,
         )
-        program = "plait.bench.gyro.galera_server" if galera else "plait.gyro.belt.server"
-        self._supervisor = Supervisor(settings, module=program)
-        try:
-            self._supervisor.start()
-            self.client = Client(settings.urls, timeout=60)
-        except BaseException:
-            self.close()
-            raise
+        self._supervisor = Supervisor(settings, module=_PROGRAMS.get(kind, "plait.gyro.belt.server"))
+        self._supervisor.start()
+        self.client = Client(settings.urls, timeout=60, protocol="http")  # as all peers
 
     def _trip(self, one: int, other: int) -> float:
         return trip(one, other) if self._far else 0.0
@@ -173,6 +203,9 @@ class Deployment:
         """Stop the servers."""
         if hasattr(self, "client"):
             self.client.close()
-        self._supervisor.stop()
+        if self._supervisor is not None:
+            self._supervisor.stop()
         if self._galera is not None:
             self._galera.close()
+        for each in self._postgresql:
+            each.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -24,6 +23,8 @@ from typing import Any
 import msgspec
 
 from plait.bench.gyro.relay import Relays, address
+from plait.gyro.belt.databases.mariadb.server import initialize, program, user
+from plait.gyro.belt.databases.mariadb.server import missing as without
 from plait.gyro.belt.supervisor import free_ports
 from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs
@@ -34,10 +35,6 @@ _ATTEMPTS = 4
 INSTALL = "make galera, or apt-get install mariadb-server galera-4"
 
 
-def _program(name: str) -> str | None:
-    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/bin:/usr/libexec")
-
-
 def library() -> str | None:
     """The path of the Galera library; None if it is not installed."""
     return next((found for found in _LIBRARIES if Path(found).exists()), None)
@@ -45,25 +42,15 @@ def library() -> str | None:
 
 def missing(*, far: bool) -> str | None:
     """Why Galera cannot start here, and how to fix it; None if it can. `far` means with delays."""
-    for name in ("mariadbd", "mariadb-install-db"):
-        if _program(name) is None:
-            return f"{name} is not installed; {INSTALL}"
+    if (reason := without()) is not None:
+        return f"{reason}; {INSTALL}"
     if library() is None:
         return f"the library libgalera_smm.so is not installed; {INSTALL}"
     if find_spec("pymysql") is None:
         return "the Python package pymysql is not installed; pip install 'plait[peers]'"
-    if os.geteuid() == 0 and _user() is None:
-        return "MariaDB does not run as root, and the user mysql does not exist; run as another user"
     if far and subprocess.run(["unshare", *_isolated(), "true"], capture_output=True, check=False).returncode:
         return "delays need network namespaces, and this user cannot create them; run as root"
     return None
-
-
-def _user() -> str | None:
-    try:
-        return pwd.getpwnam("mysql").pw_name if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return None
 
 
 def _isolated() -> list[str]:
@@ -87,7 +74,7 @@ class Galera:
 
     def _owned(self, path: Path) -> None:
         if os.geteuid() == 0:
-            shutil.chown(path, str(_user()))
+            shutil.chown(path, str(user()))
 
     @property
     def sockets(self) -> list[str]:
@@ -96,14 +83,7 @@ class Galera:
 
     def start(self, schema: str) -> None:
         """Start all nodes. Returns when they form one cluster that has these tables."""
-        command = [str(_program("mariadb-install-db")), "--no-defaults", f"--user={_user()}", "--skip-test-db"]
-        command += [f"--datadir={self._folder / '0'}", "--auth-root-authentication-method=normal"]
-        done = subprocess.run([*command, *_SMALL], cwd="/", capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise UsageError(
-                f"mariadb-install-db failed: {' '.join((done.stderr or done.stdout).split())[-300:]}",
-                hint="see whether MariaDB starts by itself",
-            )
+        initialize(self._folder / "0", _SMALL)
         try:
             for number in range(len(self._delays)):
                 self._join(number)
@@ -144,7 +124,7 @@ class Galera:
             "pc.recovery": "false",
         }
         options = {
-            "user": _user(),
+            "user": user(),
             "datadir": self._folder / str(number),
             "socket": self._folder / f"{number}.sock",
             "pid-file": self._folder / f"{number}.pid",
@@ -163,7 +143,7 @@ class Galera:
             "innodb-buffer-pool-size": "64M",
             "sql-mode": "ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO,STRICT_TRANS_TABLES",
         }
-        command = [str(_program("mariadbd")), "--no-defaults", "--skip-networking", *_SMALL]
+        command = [str(program("mariadbd")), "--no-defaults", "--skip-networking", *_SMALL]
         command += [f"--{name}={value}" for name, value in options.items()]
         ports = [self._group, self._increment, self._snapshot] if self._far else []
         relays = Relays(number, self._delays[number], str(self._folder), ports, ports[:1])
@@ -205,7 +185,11 @@ class Galera:
         """A connection to a node."""
         with needs("peers"):
             import pymysql
-        return pymysql.connect(unix_socket=self.sockets[number], user="root", autocommit=True)
+
+            from plait.gyro.belt.databases.mariadb.connection import local_socket
+        db = pymysql.connect(unix_socket=self.sockets[number], user="root", autocommit=True, defer_connect=True)
+        db.connect(local_socket(self.sockets[number]))
+        return db
 
     def _fill(self, schema: str) -> None:
         from plait.bench.gyro.mariadb import fill

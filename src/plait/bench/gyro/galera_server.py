@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from plait.bench.gyro.mariadb import MariadbDatabase
-from plait.gyro.belt.server import exit_with, main
+from plait.bench.gyro.mariadb import GaleraDatabase
+from plait.gyro.belt.server import main
+from plait.gyro.belt.service.watch import exit_with
 from plait.gyro.belt.settings import Settings
 
 
-def open_node(number: int, settings: Settings, step: Any) -> MariadbDatabase:
+def open_node(number: int, settings: Settings, step: Any) -> GaleraDatabase:
     """Connect to this server's node of Galera."""
-    return MariadbDatabase(settings.dsns[number], server=number)
+    return GaleraDatabase(settings.dsns[number], server=number)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from plait.gyro.belt.databases.dbapi import Connection, Cursor
+from plait.gyro.belt.databases.mariadb.connection import (
+    CONFLICTS,
+    MariadbConnection,
+    MariadbCursor,
+    line,
+    local_socket,
+)
 from plait.gyro.belt.databases.placeholders import placeholders
 from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
@@ -29,8 +35,8 @@ with needs("gyro"):
     from sqlglot import exp
 
 DATABASE = "application"
-_AGAIN = {1205, 1213, 1180, 1020}
-"""MariaDB's errors for lock waits, deadlocks and refused transactions: the transaction runs again."""
+_AGAIN = {*CONFLICTS, 1180}
+"""MariaDB's errors for conflicts, and for transactions that the cluster refuses: the transaction runs again."""
 _ATTEMPTS = 100
 _HOURS = re.compile(r"datetime\('now', '\+(\d+) hours'\)")
 
@@ -75,11 +81,11 @@ def fill(db: Any, schema: str) -> None:
                 cursor.execute(statement)
     except pymysql.MySQLError as error:
         raise UsageError(
-            f"MariaDB refuses the schema: {_said(error)}", hint="use fewer features that only SQLite has"
+            f"MariaDB refuses the schema: {line(error)}", hint="use fewer features that only SQLite has"
         ) from None
 
 
-class MariadbDatabase:
+class GaleraDatabase:
     """Connections to one node."""
 
     def __init__(self, socket: str, *, server: int = 0) -> None:
@@ -114,6 +120,10 @@ class MariadbDatabase:
             cursor.execute("SHOW TABLES")
             return "\n".join(sorted(str(name) for (name,) in cursor.fetchall()))
 
+    def values(self) -> NoReturn:
+        """Not known: operations have no keys, and execute at the nearest server."""
+        raise UsageError("MariaDB cannot route by keys", hint="remove the keys of all routes")
+
     def read(self, call: Call) -> Outcome:
         """Execute an operation that only reads."""
         return Outcome(self._run(call, "START TRANSACTION READ ONLY"), 0, 0)
@@ -127,7 +137,7 @@ class MariadbDatabase:
             with self._connection() as db:
                 try:
                     db.query(begin)
-                    reply = call.run(MariadbConnection(db))
+                    reply = call.run(GaleraConnection(db))
                     db.commit()
                     return reply
                 except pymysql.MySQLError as error:
@@ -150,10 +160,11 @@ class MariadbDatabase:
             try:
                 db = self._pool.get_nowait()
             except queue.Empty:
-                db = pymysql.connect(unix_socket=self._socket, user="root", database=DATABASE)
+                db = pymysql.connect(unix_socket=self._socket, user="root", database=DATABASE, defer_connect=True)
+                db.connect(local_socket(self._socket))
             yield db
         except (pymysql.OperationalError, pymysql.InterfaceError) as error:
-            raise DatabaseGoneError(f"MariaDB of server {self._server}: {_said(error)}") from None
+            raise DatabaseGoneError(f"MariaDB of server {self._server}: {line(error)}") from None
         finally:
             if db is not None and db.open:
                 self._pool.put(db)
@@ -161,6 +172,9 @@ class MariadbDatabase:
     def visit(self) -> NoReturn:
         """Not supported: a node of Galera does not use the token."""
         raise UsageError("a node of Galera cannot execute global operations", hint="classify all operations as local")
+
+    def together(self, calls: Sequence[Call]) -> None:
+        """Always None: there are no global operations."""
 
     def apply(self, entries: Sequence[Entry], server: int) -> NoReturn:
         """Not supported: a node of Galera applies no updates of other servers."""
@@ -177,20 +191,12 @@ class MariadbDatabase:
             self._pool.get_nowait().close()
 
 
-class MariadbConnection(Connection):
-    """A connection to MariaDB."""
+class GaleraConnection(MariadbConnection):
+    """A connection to a node, in a transaction without savepoints."""
 
-    def __init__(self, db: Any) -> None:
-        super().__init__()
-        self._db = db
-
-    def cursor(self) -> MariadbCursor:
+    def cursor(self) -> GaleraCursor:
         """A new cursor."""
-        return MariadbCursor(self)
-
-    def control(self, sql: str) -> None:
-        """Execute a statement about savepoints."""
-        self._db.query(sql)
+        return GaleraCursor(self)
 
     def undo(self) -> None:
         """Undo to the last savepoint, or to the start of the transaction."""
@@ -201,27 +207,9 @@ class MariadbConnection(Connection):
             self._db.begin()
 
 
-class MariadbCursor(Cursor):
-    """A cursor."""
-
-    connection: MariadbConnection
-
-    def __init__(self, connection: MariadbConnection) -> None:
-        super().__init__(connection)
-        self._last: int | None = None
+class GaleraCursor(MariadbCursor):
+    """A cursor that translates statements of the examples."""
 
     def run(self, sql: str, parameters: Any) -> Iterable[Any]:
         """Execute one statement."""
-        with self.connection._db.cursor() as cursor:
-            self.rowcount = cursor.execute(translated(sql), parameters or None)
-            self.description = cursor.description
-            self._last = cursor.lastrowid
-            return list(cursor.fetchall()) if self.description else []
-
-    @property
-    def lastrowid(self) -> int | None:
-        return self._last
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(a) for a in error.args) or type(error).__name__
+        return super().run(translated(sql), parameters)

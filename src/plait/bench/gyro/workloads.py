@@ -45,6 +45,17 @@ class Workload:
     data: str
     page: Callable[[Session, Send], None]
     """Calls the transactions of one page."""
+    partitions: dict[str, str] = dataclasses.field(default_factory=dict)
+    """For the baseline with partitioned data: tables and the columns by which they are partitioned."""
+
+
+TPCW_PARTITIONS = {
+    "shopping_cart": "sc_id", "shopping_cart_line": "scl_sc_id", "customer": "c_id", "orders": "o_id",
+    "order_line": "ol_o_id", "cc_xacts": "cx_o_id",
+}  # fmt: skip
+"""By customer and by cart, as in Saissi 2019, section 2.8.1, and by order. All servers have items, authors and addresses."""
+RUBIS_PARTITIONS = {"items": "id", "old_items": "id", "bids": "item_id", "buy_now": "item_id", "comments": "to_user_id"}
+"""By item, and comments by user. All servers have users, because no server alone could check that names are unique."""
 
 
 def tpcw_data() -> str:
@@ -176,8 +187,10 @@ def rubis_page(client: Session, send: Send) -> None:
         send("browse_categories", {})
         send("search_items_in_category", category)
     elif page == "browse region":
+        region = client.any(10)
         send("browse_regions", {})
-        send("search_items_in_region", category | {"region": client.any(10)})
+        send("browse_categories_in_region", {"region": f"region {region}"})
+        send("search_items_in_region", category | {"region": region})
     elif page == "item":
         send("view_item", item)
         send("get_greatest_bids", item | {"quantity": 1})
@@ -187,15 +200,17 @@ def rubis_page(client: Session, send: Send) -> None:
         send("view_user", user)
         send("view_comments", user)
     elif page == "about me":
-        for name in ("my_bids", "my_purchases", "my_sales", "my_old_sales"):
+        for name in ("my_bids", "my_won_items", "my_purchases", "my_sales", "my_old_sales"):
             send(name, user)
     elif page == "bid":
-        send("view_item", item)
+        send("bid_details", item)
         bid = 1 + client.random.random() * 100
         send("store_bid", item | user | {"bid": bid, "max_bid": bid, "quantity": 1})
     elif page == "buy now":
+        send("buy_now_details", item)
         send("store_buy_now", item | user | {"quantity": 1})
     elif page == "comment":
+        send("item_name", item)
         send("store_comment", user | item | {"author": client.own(USERS), "rating": 1, "comment": "good"})
     elif page == "sell":
         given = {"name": "n", "description": "d", "price": 1.0, "reserve": 1.0, "buy_now": 2.0, "quantity": 10}

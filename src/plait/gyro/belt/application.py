@@ -35,6 +35,14 @@ class Application:
         if operation is None:
             raise RequestError(404, f"no operation {name}", f"operations: {', '.join(sorted(self._operations))}")
         arguments = operation.arguments(given)
+        return self._call(request, name, arguments)
+
+    def with_arguments(self, call: Call, arguments: dict[str, Any]) -> Call:
+        """The same request with converted arguments."""
+        return self._call(call.request, call.operation, arguments)
+
+    def _call(self, request: str, name: str, arguments: dict[str, Any]) -> Call:
+        operation = self._operations[name]
         return Call(request, name, arguments, lambda connection: operation.run(connection, arguments))
 
 
@@ -44,6 +52,7 @@ class Operation:
     def __init__(self, function: Callable[..., Any], route: Route) -> None:
         self._function = function
         self._route = route
+        self._names = set(route.parameters)
         self._signature = inspect.signature(function)
         self._connections = [p for p in self._signature.parameters if p not in route.parameters]
         defaults = {n: p.default for n, p in self._signature.parameters.items() if p.default is not p.empty}
@@ -53,8 +62,11 @@ class Operation:
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check the parameters and convert them to the annotated types."""
-        check_names(self._route, given, tuple(self._defaults))
-        arguments = {n: given.get(n, self._defaults.get(n)) for n in self._route.parameters}
+        if given.keys() == self._names:
+            arguments = {n: given[n] for n in self._route.parameters}
+        else:
+            check_names(self._route, given, tuple(self._defaults))
+            arguments = {n: given.get(n, self._defaults.get(n)) for n in self._route.parameters}
         for name, kind in self._types.items():
             try:
                 arguments[name] = msgspec.convert(arguments[name], kind)

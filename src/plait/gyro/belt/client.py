@@ -2,70 +2,80 @@
 
 from __future__ import annotations
 
+import threading
 import time
-import urllib.parse
-import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
-import msgspec
+from plait.gyro.belt.http import Peer
+from plait.gyro.belt.service.certificates import client_context
+from plait.gyro.belt.wire.cluster import CallError, Cluster, Freshness, Reply, Sending, fetch, renewed
+from plait.gyro.belt.wire.link import Link, NoFramesError
 
-from plait.gyro.belt.http import Peer, ask
-from plait.gyro.belt.routing import RequestError, Route, check_names, place
-from plait.kernel.errors import PlaitError, UsageError
-
-
-class CallError(PlaitError):
-    """A server refused a call, or the operation raised an exception."""
-
-    def __init__(self, message: str, *, hint: str | None = None, status: int = 0, raised: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-        self.raised = raised
-        """The name of the exception that the function raised."""
-
-
-class Reply(msgspec.Struct, frozen=True):
-    """A reply, and the position of its operation in the serial order."""
-
-    reply: Any
-    server: int
-    seq: int
-    position: int
-    wrote: bool = False
-    repeated: bool = False
+__all__ = ["CallError", "Client", "Reply"]
+Protocol = Literal["frames", "http"]
 
 
 class Client:
-    """Calls operations by name.
+    """Calls operations by name. Threads may share it: each has its own connection to each server, and keeps it.
 
     Every request has a unique name. So the client can send it again if a server does not answer: it is executed once.
+    It uses the binary protocol where servers speak it, and HTTP otherwise, or if `protocol` says so. With https, it
+    verifies the servers against the authorities in the file `ca`, or against those of the system. `certificate` and
+    `key` are the files of a client certificate.
     """
 
     def __init__(
-        self, url: str | Sequence[str], *, near: int = 0, patience: float = 30.0, timeout: float = 35.0
+        self,
+        url: str | Sequence[str],
+        *,
+        near: int = 0,
+        patience: float = 30.0,
+        timeout: float = 35.0,
+        ca: str = "",
+        certificate: str = "",
+        key: str = "",
+        protocol: Protocol = "frames",
     ) -> None:
+        context = client_context(ca, certificate, key) if ca or certificate else None
+        self._tls = (lambda: context) if context is not None else None
         self._near = near
-        self._patience = patience
-        self._decoder = msgspec.json.Decoder(Reply)
-        found = None
-        for known in [url] if isinstance(url, str) else url:
-            try:
-                status, body = ask(known, "/cluster")
-            except OSError:
-                continue
-            if status == 200:
-                found = msgspec.json.decode(body, type=_Cluster)
-                break
-        if found is None:
-            raise UsageError(f"no server answers at {url}", hint="start servers with `plait gyro serve`")
-        self.routes = found.routes
-        self.peers = [Peer(u, timeout=timeout) for u in found.urls]
+        self._patience, self._timeout = patience, timeout
+        self._freshness = Freshness()
+        self._frames = protocol == "frames"
+        self._changing = threading.Lock()
+        self._known: dict[str, tuple[Peer, Link | None]] = {}
+        """The connections to all servers that this client has met."""
+        self.peers: list[Peer] = []
+        self._links: list[Link | None] = []
+        self._adopt(fetch(url, tls=self._tls))
+
+    def _adopt(self, cluster: Cluster) -> None:
+        """Use these servers and routes from now on."""
+        speaks = self._frames and cluster.frames == 1
+        for url in cluster.urls:
+            if url not in self._known:
+                link = Link(url, timeout=self._timeout, tls=self._tls) if speaks else None
+                self._known[url] = Peer(url, timeout=self._timeout, tls=self._tls), link
+        self._cluster = cluster
+        self.peers, self._links = map(list, zip(*(self._known[url] for url in cluster.urls), strict=True))
+
+    def refresh(self) -> None:
+        """Ask for the servers and routes again."""
+        with self._changing:
+            self._adopt(fetch(self._cluster.urls, tls=self._tls, above=self._cluster.configuration))
+
+    @property
+    def routes(self) -> dict[str, Any]:
+        """How operations are routed."""
+        return self._cluster.routes
 
     def close(self) -> None:
         """Close the connections."""
-        for peer in self.peers:
+        for peer, link in self._known.values():
             peer.close()
+            if link is not None:
+                link.close()
 
     def call(self, operation: str, /, **parameters: Any) -> Any:
         """Call an operation; return its reply."""
@@ -73,39 +83,64 @@ class Client:
 
     def send(self, operation: str, parameters: dict[str, Any], *, request: str = "", at: int | None = None) -> Reply:
         """Call an operation; return its reply and position. `at` is the number of the server to ask first."""
-        body = msgspec.json.encode({"request": request or uuid.uuid4().hex, "parameters": parameters})
-        server = self._server(operation, parameters) if at is None else at
-        path = f"/call/{urllib.parse.quote(operation)}"
-        deadline = time.monotonic() + self._patience
-        pause = 0.02
+        sending = self._sending(operation, parameters, request, at)
         while True:
             try:
-                status, answer = self.peers[server].request("POST", path, body, {"Content-Type": "application/json"})
+                found = sending.answered(*self._ask(sending.server, [sending])[0])
             except OSError as error:
-                status, answer = 503, msgspec.json.encode({"error": f"server {server} does not answer: {error}"})
-            if status == 200:
-                return self._decoder.decode(answer)
-            content = msgspec.json.decode(answer)
-            if status == 307:
-                server = int(content["map"])
-                continue
-            if status == 503 and time.monotonic() + pause < deadline:
-                time.sleep(pause)
-                pause = min(2 * pause, 0.5)
-                continue
-            raise CallError(content["error"], hint=content.get("hint"), status=status, raised=content.get("raised", ""))
+                found = sending.unanswered(error)
+            if found is not None:
+                return found
+            self._before(sending)
 
-    def _server(self, operation: str, parameters: dict[str, Any]) -> int:
-        route = self.routes.get(operation)
-        if route is None:
-            return self._near  # the server answers with the list of operations
+    def send_all(self, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[Reply | CallError]:
+        """Call several operations, without waiting for one before the next is sent. They execute in any order."""
+        found: dict[int, Reply | CallError] = {}
+        left: dict[int, Sending] = {
+            place: self._sending(operation, parameters, "", None) for place, (operation, parameters) in enumerate(calls)
+        }
+        while left:
+            for server in {sending.server for sending in left.values()}:
+                mine = {place: sending for place, sending in left.items() if sending.server == server}
+                found |= self._settled(server, mine)
+            left = {place: sending for place, sending in left.items() if place not in found}
+            if left:
+                self._before(max(left.values(), key=lambda s: (bool(s.moved), s.wait)))
+        return [reply for _, reply in sorted(found.items(), key=lambda each: each[0])]
+
+    def _settled(self, server: int, mine: dict[int, Sending]) -> dict[int, Reply | CallError]:
+        """Send calls to one server; those that are settled now."""
+        found: dict[int, Reply | CallError] = {}
         try:
-            check_names(route, parameters, [p for p in route.parameters if p not in route.keys])
-            return place(route, parameters, len(self.peers), self._near)[0]
-        except RequestError:
-            return self._near  # the server answers with the error
+            answers: list[Any] = self._ask(server, list(mine.values()))
+        except OSError as error:
+            answers = [error] * len(mine)
+        for (place, sending), answer in zip(mine.items(), answers, strict=True):
+            try:
+                reply = sending.unanswered(answer) if isinstance(answer, OSError) else sending.answered(*answer)
+                if reply is not None:
+                    found[place] = reply
+            except CallError as error:
+                found[place] = error
+        return found
 
+    def _sending(self, operation: str, parameters: dict[str, Any], request: str, at: int | None) -> Sending:
+        server = self._cluster.server(operation, parameters, self._near) if at is None else at
+        return Sending(operation, parameters, request, server, self._patience)
 
-class _Cluster(msgspec.Struct):
-    urls: list[str]
-    routes: dict[str, Route]
+    def _ask(self, server: int, sendings: Sequence[Sending]) -> list[tuple[int, bytes]]:
+        """Send calls to a server, and return its answers."""
+        server %= len(self._links)  # there may be fewer servers now
+        if (link := self._links[server]) is not None:
+            try:
+                return link.calls([(s.operation, s.body) for s in sendings])
+            except NoFramesError:
+                self._links[server] = None
+        return [self.peers[server].call(s.operation, s.body) for s in sendings]
+
+    def _before(self, sending: Sending) -> None:
+        """Prepare to send a call again."""
+        with self._changing:
+            if self._freshness.stale(self._cluster, sending):
+                self._adopt(renewed(self._cluster, sending, self._near, tls=self._tls))
+        time.sleep(sending.wait)

@@ -3,7 +3,7 @@
 `PLAIT_GYRO_CRASH=appended:3` kills a server when it reaches the step `appended` for the third time: it has appended to
 the log, and has not committed yet. `appended:3@1` kills only server 1. `PLAIT_GYRO_DELAY=0.01` delays every step by a
 random time of up to 0.01 seconds. The steps, in order: received, applied, execute, executed, captured, prepared,
-appended, committed, replied, pass, passed.
+appended, committed, replied, pass, passed. For local updates: ship, shipped.
 """
 
 from __future__ import annotations

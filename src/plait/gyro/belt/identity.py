@@ -2,7 +2,10 @@
 
 The log has an identity, and it knows the identity of each server's database since its first start. A server starts only if
 its database is the one that the log knows, and if the log has all updates that the database has applied. So a log or a
-database that was lost, swapped, copied or restored from an older backup is noticed before it answers a request.
+database that was lost, swapped, copied or restored from an older backup is noticed before it answers a request. A server
+that is rebuilt (`replication/rebuild.py`) gets a new database and a new *incarnation*. The old database is then refused.
+A process that starts says so in the log, and a process of the same server that still runs then stops. So two processes do
+not act as one server for long, with copies of one database.
 """
 
 from __future__ import annotations
@@ -12,26 +15,33 @@ import uuid
 import msgspec
 
 from plait.gyro.belt.databases.database import Database
+from plait.gyro.belt.databases.outbox import Outbox, strange
 from plait.gyro.belt.logs.log import Log
-from plait.kernel.errors import UsageError
+from plait.kernel.errors import Argument, UsageError
 
 
-class Identity(msgspec.Struct, frozen=True):
+class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
     """The identity of a database: its cluster, the number of its server, and a name that no copy of it changes."""
 
     cluster: str
     server: int
     name: str
+    incarnation: int = 0
+    """How often the server was rebuilt."""
 
 
-def confirm(number: int, database: Database, log: Log) -> None:
-    """Check that the database of a server and the log belong together, and that the log is not behind."""
+def confirm(number: int, database: Database, log: Log) -> int:
+    """Check that the database of a server and the log belong together, and that the log is not behind.
+
+    Returns the incarnation of the server.
+    """
     cluster = log.agree("identity", uuid.uuid4().hex)
+    incarnation = log.fence().incarnations.get(number, 0)
     known = database.identity()
     if known is None:
-        _introduce(number, cluster, database, log)
+        _introduce(number, incarnation, cluster, database, log)
     else:
-        _recognise(number, cluster, msgspec.json.decode(known, type=Identity), log)
+        _recognise(number, incarnation, cluster, msgspec.json.decode(known, type=Identity), log)
     applied, last = database.applied(), log.fence().last
     if applied > last:
         raise UsageError(
@@ -43,21 +53,57 @@ def confirm(number: int, database: Database, log: Log) -> None:
             f"the log and server {number} have different histories: update {applied} is another one in the log",
             hint="the log or the database was restored, and went on from there: restore all of them from one backup",
         )
+    if isinstance(database, Outbox) and database.whole():
+        _compare(number, database, log)
+    return incarnation
 
 
-def _introduce(number: int, cluster: str, database: Database, log: Log) -> None:
+def _compare(number: int, database: Outbox, log: Log) -> None:
+    """Compare the local updates of the database with those in the log."""
+    position, chain = database.shipped()
+    end = log.stream(number).last
+    if position > end:
+        raise UsageError(
+            f"the log is behind: it has {end} local updates of server {number}, which has shipped {position}",
+            hint="the log is an older copy: restore a newer one, or restore all servers and the log from one backup",
+        )
+    if position and log.shipped(number, position - 1, 1)[0].chain != chain:
+        raise UsageError(
+            f"the log and server {number} have different histories: local update {position} is another one in the log",
+            hint="the log or the database was restored, and went on from there: restore all of them from one backup",
+        )
+    while found := log.shipped(number, position):
+        if strange(found, database):
+            raise UsageError(
+                f"the database of server {number} is an older copy: the log has local updates that it does not have",
+                hint=("move it away, and rebuild the server from the log: ", Argument("rebuild", number)),
+            )
+        position = found[-1].position
+
+
+def _introduce(number: int, incarnation: int, cluster: str, database: Database, log: Log) -> None:
     """Give a new database its identity. It is stored before the log knows it: a crash in between is harmless."""
+    if incarnation:
+        raise UsageError(
+            f"server {number} was rebuilt, and this database is another one, or the rebuild did not finish",
+            hint=("use the rebuilt database, or remove this one and rebuild again: ", Argument("rebuild", number)),
+        )
     mine = msgspec.json.encode(Identity(cluster, number, uuid.uuid4().hex)).decode()
     database.identify(mine)
-    if log.agree(_key(number), mine) != mine:
+    if log.agree(key(number), mine) != mine:
         database.identify(None)
         raise UsageError(
             f"the database of server {number} is empty, but the log knows another one: its rows are missing",
-            hint="restore the database of this server from its backup; to begin anew, use a new folder and a new log",
+            hint=(
+                "rebuild it from the log with ",
+                Argument("rebuild", number),
+                " if local updates are replicated, or restore it from its backup; "
+                "to begin anew, use a new folder and a new log",
+            ),
         )
 
 
-def _recognise(number: int, cluster: str, found: Identity, log: Log) -> None:
+def _recognise(number: int, incarnation: int, cluster: str, found: Identity, log: Log) -> None:
     if found.server != number:
         raise UsageError(
             f"the database of server {number} is that of server {found.server}",
@@ -68,13 +114,43 @@ def _recognise(number: int, cluster: str, found: Identity, log: Log) -> None:
             f"the log belongs to another cluster than the database of server {number}",
             hint="the log is new or was exchanged: use the log of this cluster, or restore it from its backup",
         )
+    if found.incarnation != incarnation:
+        raise UsageError(
+            f"server {number} was rebuilt since this database was used: it has incarnation {found.incarnation}, "
+            f"and the log knows incarnation {incarnation}",
+            hint="remove this database: the rebuilt one has everything that the log has",
+        )
     mine = msgspec.json.encode(found).decode()
-    if log.agree(_key(number), mine) != mine:
+    if log.agree(key(number, incarnation), mine) != mine:
         raise UsageError(
             f"the log knows another database of server {number} than this one",
             hint="use the database with which the server was started before, or its backup",
         )
 
 
-def _key(number: int) -> str:
-    return f"database of server {number}"
+def announce(number: int, log: Log) -> int:
+    """Record a start of a server in the log; its number. All earlier processes of this server then stop (`overtaken`)."""
+    mine = uuid.uuid4().hex
+    last = 0
+    step = 1
+    while log.agreed(_start(number, last + step)) is not None:  # numbers have no holes
+        last, step = last + step, 2 * step
+    while step := step // 2:
+        last += step if log.agreed(_start(number, last + step)) is not None else 0
+    while log.agree(_start(number, last + 1), mine) != mine:
+        last += 1
+    return last + 1
+
+
+def overtaken(number: int, start: int, log: Log) -> bool:
+    """Whether another process has started as this server since: with the same database, or with a copy of it."""
+    return log.agreed(_start(number, start + 1)) is not None
+
+
+def _start(number: int, start: int) -> str:
+    return f"start {start} of server {number}"
+
+
+def key(number: int, incarnation: int = 0) -> str:
+    """Where the log stores the identity of the database of a server."""
+    return f"database of server {number}" + (f", incarnation {incarnation}" if incarnation else "")

@@ -50,23 +50,29 @@ class Ids:
 
     def _next(self, db: apsw.Connection, table: str) -> int:
         """The next id. The counter is a row of the database, so rollback and recovery apply to it too."""
-        key, _ = self._tables[table]
-        name, column = quoted(table), quoted(key)
-        found = [
-            row
-            for (row,) in db.execute(f"SELECT last FROM {TABLE} WHERE name = ? AND server = ?", (table, self._server))
-        ]
-        if found:
-            last = int(found[0])
-        else:
-            own = f"SELECT max({column}) FROM {name} WHERE {column} > 0 AND {column} % ? = ?"
-            ((greatest,),) = db.execute(own, (self._servers, self._server))
-            last = self._server if greatest is None else int(greatest)
-        last += self._servers
+        name, column = quoted(table), quoted(self._tables[table][0])
+        last = self._last(db, table) + self._servers
         while list(db.execute(f"SELECT 1 FROM {name} WHERE {column} = ?", (last,))):
             last += self._servers
-        db.execute(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?)", (table, self._server, last))
+        self._store(db, table, last)
         return last
+
+    def _last(self, db: apsw.Connection, table: str) -> int:
+        """The greatest id that this server has generated, as far as its database knows."""
+        for (last,) in db.execute(f"SELECT last FROM {TABLE} WHERE name = ? AND server = ?", (table, self._server)):
+            return int(last)
+        column = quoted(self._tables[table][0])
+        own = f"SELECT max({column}) FROM {quoted(table)} WHERE {column} > 0 AND {column} % ? = ?"
+        ((greatest,),) = db.execute(own, (self._servers, self._server))
+        return self._server if greatest is None else int(greatest)
+
+    def _store(self, db: apsw.Connection, table: str, last: int) -> None:
+        db.execute(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?)", (table, self._server, last))
+
+    def skip(self, db: apsw.Connection, gap: int) -> None:
+        """Leave out a number of ids of each table."""
+        for table in self._tables:
+            self._store(db, table, self._last(db, table) + gap * self._servers)
 
     def _rewrite(self, sql: str) -> str:
         """The statement. An INSERT without an id gets an id of this server."""

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Protocol
 
 import msgspec
 
-from plait.gyro.belt.http import Peer
+from plait.gyro.belt.http import Peer, TlsContext
 from plait.gyro.belt.records import Token
 from plait.gyro.belt.settings import Settings
 
 SECRET = "X-Plait-Gyro-Secret"
 
 
+class Transport(Protocol):
+    """Messages between servers."""
+
+    def send(self, server: int, token: Token) -> bool:
+        """Pass the token to a server; False if it may not have arrived."""
+
+    def hint(self) -> None:
+        """Notify all other servers that an operation waits for the token."""
+
+
 class HttpTransport:
     """Sends messages to the other servers of a cluster."""
 
-    def __init__(self, server: int, settings: Settings) -> None:
+    def __init__(self, server: int, settings: Settings, *, tls: TlsContext | None = None) -> None:
         self._server = server
         self._settings = settings
-        self._peers = [Peer(url, timeout=2.0) for url in settings.urls]
+        self._peers = {n: Peer(settings.url(n), timeout=2.0, tls=tls) for n in settings.numbers}
         self._headers = {SECRET: settings.secret, "Content-Type": "application/msgpack"}
         self._wanted = threading.Event()
         threading.Thread(target=self._hints, name="hints", daemon=True).start()
@@ -28,7 +39,7 @@ class HttpTransport:
     def delay(self, server: int) -> float:
         """The simulated one-way delay to a server, in seconds."""
         delays = self._settings.delays
-        return delays[self._server][server] if delays else 0.0
+        return delays[self._server][server] if max(self._server, server) < len(delays) else 0.0
 
     def send(self, server: int, token: Token) -> bool:
         """Pass the token to a server; False if it may not have arrived."""
@@ -48,7 +59,7 @@ class HttpTransport:
         while True:
             self._wanted.wait()
             self._wanted.clear()
-            for server, peer in enumerate(self._peers):
+            for server, peer in self._peers.items():
                 if server != self._server:
                     try:
                         peer.request("POST", "/belt/wanted", b"", self._headers)

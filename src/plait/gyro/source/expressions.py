@@ -34,7 +34,7 @@ from plait.gyro.sql.terms import Constant, Parameter, Term, Unknown
 from plait.gyro.transactions import Transaction
 
 if TYPE_CHECKING:
-    from plait.gyro.source.modules import Function, Program
+    from plait.gyro.source.modules import Function, Module, Program
 
 _EXECUTE = {"execute", "executemany", "executescript", "exec_driver_sql"}
 _FETCH = {"fetch", "fetchrow", "fetchval", "scalar", "scalars"}
@@ -122,7 +122,7 @@ class Evaluation(abc.ABC):
                 return environment[node.id]
             if node.id.lower().lstrip("_") in NAMES:
                 return Handle()
-            return self.stack[-1].module.constants.get(node.id, Unknown(f"the name {node.id}"))
+            return self._constant(self.stack[-1].module, node.id)
         if isinstance(node, ast.Tuple | ast.List):
             items = tuple(self.value(e, environment) for e in node.elts)
             if any(isinstance(e, ast.Starred) for e in node.elts):
@@ -189,15 +189,17 @@ class Evaluation(abc.ABC):
         plain = is_plain(one) and is_plain(other)
         return Unknown("the string is built at run time" if texts else f"computed in line {left.lineno}", plain=plain)
 
+    def _constant(self, module: Module, name: str) -> Value:
+        """A constant of a module. A list or dict is known only if nothing can change it."""
+        found = module.constants.get(name, Unknown(f"the name {name}"))
+        if isinstance(found, Sequence | Mapping) and not self.program.unchanged(name):
+            return Unknown(f"{name} may change")
+        return found
+
     def _joined(self, node: ast.JoinedStr, environment: Environment) -> Value:
-        parts = []
-        for part in node.values:
-            plain = isinstance(part, ast.Constant) or (part.conversion == -1 and part.format_spec is None)  # type: ignore[attr-defined]
-            found = self.value(part if isinstance(part, ast.Constant) else part.value, environment)  # type: ignore[attr-defined]
-            parts.append(
-                found.value if plain and isinstance(found, Constant) and isinstance(found.value, str) else None
-            )
-        return Constant("".join(p for p in parts if p)) if None not in parts else Unknown("an f-string", plain=True)
+        parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in node.values]
+        found = joined([(p, self.value(v, environment)) for p, v in zip(node.values, parts, strict=True)])
+        return found if found is not None else Unknown("an f-string", plain=True)
 
     def _key(self, node: ast.expr | None, environment: Environment) -> str | None:
         """A key of a dict: a constant string, or the name of a column."""
@@ -209,8 +211,11 @@ class Evaluation(abc.ABC):
     def _attribute(self, node: ast.Attribute, environment: Environment) -> Value:
         if isinstance(node.value, ast.Name) and node.value.id not in environment:
             module, name = self.stack[-1].module.imported.get(node.value.id, (None, ""))
-            if module is not None and not name and isinstance(found := module.constants.get(node.attr), CoreTable):
-                return found
+            known = module.constants.get(node.attr) if module is not None and not name else None
+            if module is not None and (
+                isinstance(known, CoreTable) or (known and not self.program.assigned(node.attr))
+            ):
+                return self._constant(module, node.attr)
         base = self.value(node.value, environment)
         if isinstance(base, _CORE):
             return core.attribute(base, node.attr)
@@ -243,6 +248,8 @@ class Evaluation(abc.ABC):
             return base.at(at)
         if isinstance(base, Sequence) and isinstance(at, int) and 0 <= at < len(base.items):
             return base.items[at]
+        if isinstance(base, Mapping) and isinstance(at, str):
+            return dict(base.items).get(at, Unknown("a missing key"))
         if isinstance(base, Result | Many):
             return self.element(base)
         return Unknown(f"an element, in line {node.lineno}", plain=is_plain(base))
@@ -471,6 +478,17 @@ def _loose(node: ast.AST) -> Iterator[ast.Constant]:
             yield child
         elif not executes(child):
             yield from _loose(child)
+
+
+def joined(parts: Iterable[tuple[ast.expr, Value | None]]) -> Constant | None:
+    """An f-string of constant strings; None if a part is not known or has a format."""
+    texts = []
+    for part, found in parts:
+        formatted = isinstance(part, ast.FormattedValue) and (part.conversion != -1 or part.format_spec is not None)
+        if formatted or not isinstance(found, Constant) or not isinstance(found.value, str):
+            return None
+        texts.append(found.value)
+    return Constant("".join(texts))
 
 
 def constant(value: object) -> Value:

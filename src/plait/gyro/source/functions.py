@@ -20,6 +20,8 @@ from plait.gyro.sql.terms import Constant, Unknown
 if TYPE_CHECKING:
     from plait.gyro.source.modules import Function
 
+_UNROLLED = 32
+"""The longest constant list whose elements a loop visits one by one."""
 _TYPES = ("Connection", "Cursor", "Session", "Engine")
 
 
@@ -90,9 +92,13 @@ class Walk(Evaluation):
             self.branches(environment, node.body, node.orelse)
         elif isinstance(node, ast.For | ast.AsyncFor):
             source = self.value(node.iter, environment)
-            self.forget([node], environment)
-            self.assign(node.target, self.element(source), environment)
-            self.branches(environment, [*node.body], [])
+            elements = self._elements(source)
+            for element in elements:
+                self.forget([node], environment)
+                self.assign(node.target, element, environment)
+                self.branches(environment, [*node.body], [])
+            if len(elements) > 1:
+                self.forget([node.target], environment)
             self.block(node.orelse, environment)
         elif isinstance(node, ast.While):
             self.forget([node], environment)
@@ -129,6 +135,13 @@ class Walk(Evaluation):
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self.value(child, environment)
+
+    def _elements(self, source: Value) -> list[Value]:
+        """What the variable of a loop may be. A loop over a few constants is visited once for each."""
+        items = source.items if isinstance(source, Sequence) else ()
+        if 0 < len(items) <= _UNROLLED and all(isinstance(i, Constant) for i in items):
+            return list(items)
+        return [self.element(source)]
 
     def _try(self, node: ast.Try | ast.TryStar, environment: Environment) -> None:
         self.block(node.body, environment)

@@ -12,10 +12,10 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from plait.gyro.source.expressions import Environment, constant
+from plait.gyro.source.expressions import Environment, constant, joined
 from plait.gyro.source.functions import Walk, connection_like
 from plait.gyro.source.sqlalchemy_tables import table
-from plait.gyro.source.values import CoreTable, Handle, Value
+from plait.gyro.source.values import CoreTable, Handle, Mapping, Sequence, Value
 from plait.gyro.sql.schema import Dialect, Schema, parse_schema
 from plait.gyro.sql.statements import Ids
 from plait.gyro.sql.terms import Constant, Parameter
@@ -105,6 +105,24 @@ class Program:
 
     def __init__(self) -> None:
         self.modules: dict[Path, Module] = {}
+        self._unchanged: dict[str, bool] = {}
+        self._assigned: set[str] | None = None
+
+    def unchanged(self, name: str) -> bool:
+        """Whether no module changes or passes on what has this name: a list or dict with constants, at the top level.
+
+        Every use of the name, as a variable or an attribute, must be an element of it (`NAME[…]`) or a loop over it.
+        """
+        if name not in self._unchanged:
+            self._unchanged[name] = all(_only_read(name, m.tree) for m in self.modules.values())
+        return self._unchanged[name]
+
+    def assigned(self, name: str) -> bool:
+        """Whether some module assigns an attribute with this name: perhaps a constant of another module."""
+        if self._assigned is None:
+            nodes = [n for m in self.modules.values() for n in ast.walk(m.tree) if isinstance(n, ast.Attribute)]
+            self._assigned = {n.attr for n in nodes if not isinstance(n.ctx, ast.Load)}
+        return name in self._assigned
 
     def load(self, file: Path) -> Module:
         """Read a file, and the files next to it that it imports."""
@@ -327,6 +345,23 @@ def _constants(module: Module) -> dict[str, Value]:
     return found
 
 
+def _only_read(name: str, tree: ast.Module) -> bool:
+    """Whether a module uses a name for nothing but elements and loops, and assigns it at most once, at the top level."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node, parent in parents.items():
+        if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
+            return False
+        if name not in (getattr(node, "id", None), getattr(node, "attr", None)) or not isinstance(node, ast.expr):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and parents.get(parent) is tree:
+            continue
+        element = isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load)
+        loop = isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node
+        if not (element or loop):
+            return False
+    return True
+
+
 def _folded(node: ast.expr, known: dict[str, Value]) -> Value | None:
     if isinstance(node, ast.Constant):
         return constant(node.value)
@@ -336,6 +371,17 @@ def _folded(node: ast.expr, known: dict[str, Value]) -> Value | None:
         left, right = _folded(node.left, known), _folded(node.right, known)
         texts = [v.value for v in (left, right) if isinstance(v, Constant) and isinstance(v.value, str)]
         return Constant("".join(texts)) if len(texts) == 2 else None
+    if isinstance(node, ast.JoinedStr):
+        return joined([(p, _folded(p.value if isinstance(p, ast.FormattedValue) else p, known)) for p in node.values])
+    if isinstance(node, ast.Tuple | ast.List):
+        items = [_folded(e, known) for e in node.elts]
+        flat = [i for i in items if isinstance(i, Constant)]
+        return Sequence(tuple(flat), isinstance(node, ast.List)) if len(flat) == len(items) else None
+    if isinstance(node, ast.Dict):
+        keys = [k.value for k in node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+        values = [v for v in (_folded(v, known) for v in node.values) if isinstance(v, Constant)]
+        whole = len(keys) == len(values) == len(node.keys) and len(set(keys)) == len(keys)
+        return Mapping(tuple(zip(keys, values, strict=True))) if whole else None
     return None
 
 

@@ -34,7 +34,7 @@ _COMPARISONS: dict[type[exp.Expression], tuple[Operator, bool]] = {
     exp.GT: ("<", True),
     exp.GTE: ("<=", True),
 }
-_EXACT = 2**53
+EXACT = 2**53
 """Whole numbers below this are exact in every numeric type. Larger ones are unknown values."""
 
 
@@ -89,7 +89,7 @@ def term(node: exp.Expression, bindings: Mapping[str, Term], column: Callable[[e
     if isinstance(literal, exp.Literal) and (sign == 1 or not literal.is_string):
         if literal.is_string:
             return Constant(literal.this)
-        if literal.this.isdigit() and int(literal.this) < _EXACT:
+        if literal.this.isdigit() and int(literal.this) < EXACT:
             return Constant(sign * int(literal.this))
     return Unknown(f"computed by {short(node)}")
 

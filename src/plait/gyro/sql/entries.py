@@ -17,8 +17,10 @@ statement:
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
 
-from plait.gyro.sql.terms import Condition, Term
+from plait.gyro.sql.terms import Condition, Generated, Term, Unknown, substitute, terms
 
 
 class NotUnderstoodError(Exception):
@@ -40,6 +42,22 @@ class Entry:
     """Attributes that are read only because the statement returns them."""
     statement: int = 0
     """The number of the statement in its transaction."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of table, attributes and condition. It does not depend on where the statement is in the source."""
+        renamed: dict[Term, Term] = {}
+        for number, term in enumerate(dict.fromkeys(terms(self.condition))):
+            if isinstance(term, Unknown | Generated):
+                renamed[term] = Unknown("", number) if isinstance(term, Unknown) else Generated(term.source, number)
+        opaque: dict[str, int] = {}
+        exact = re.sub(
+            r"(?<=, )number=(\d+)",
+            lambda m: f"number={opaque.setdefault(m[1], len(opaque))}",
+            repr(substitute(self.condition, renamed)),
+        )
+        content = repr((self.table, sorted(self.attributes), self.instance, exact))
+        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 @dataclasses.dataclass

@@ -80,7 +80,7 @@ class Source:
         if name in ("rowid", "oid", "_rowid_") and name not in self.table.columns:
             name = next((c.name for c in self.table.columns.values() if c.generated), name)
         column = self.table.columns[name]
-        return Column(self.instance, name, column.kind, column.nullable)
+        return Column(self.instance, name, column.kind, column.nullable, column.type)
 
     @property
     def names(self) -> list[str]:

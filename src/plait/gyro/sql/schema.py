@@ -7,6 +7,7 @@ import logging
 import re
 from typing import Literal
 
+from plait.gyro.sql.kind import declared, kind_in_sqlite, kind_of
 from plait.gyro.sql.terms import Kind
 from plait.kernel.errors import Argument, UsageError
 from plait.kernel.extras import needs
@@ -33,12 +34,6 @@ _TRIGGER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _INTEGER_KEY = re.compile(r'[\s"\]`]*INTEGER\b', re.IGNORECASE)
-_NUMBERS = {
-    *("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "DECIMAL", "DOUBLE", "FLOAT", "REAL", "SERIAL", "BIGSERIAL"),
-    *("SMALLSERIAL", "UINT", "UBIGINT", "USMALLINT", "UTINYINT", "UMEDIUMINT"),
-}
-_TEXTS = {"TEXT", "VARCHAR"}
-
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # this file handles triggers itself
 
 
@@ -48,6 +43,7 @@ class Attribute:
 
     name: str
     kind: Kind
+    type: str
     nullable: bool = True
     generated: bool = False
     """An INSERT without this column generates a new id."""
@@ -102,6 +98,7 @@ class Schema:
 
     tables: dict[str, Table]
     views: dict[str, exp.Expression] = dataclasses.field(default_factory=dict)
+    enums: set[str] = dataclasses.field(default_factory=set)
     dialect: Dialect = "sqlite"
     source: str = "the schema"
 
@@ -134,7 +131,7 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
             f"{source}: the schema cannot be parsed as {dialect}: {first_error(error)}",
             hint=("correct the DDL, or choose another ", Argument("dialect")),
         ) from None
-    schema = Schema({}, {}, dialect, source)
+    schema = Schema({}, dialect=dialect, source=source)
     for statement in statements:
         if isinstance(statement, exp.Create):
             _create(schema, statement, text)
@@ -161,6 +158,31 @@ def parse_schema(ddl: str, *, dialect: Dialect = "sqlite", source: str = "the sc
     return schema
 
 
+def definitions(ddl: str, *, dialect: Dialect = "sqlite") -> dict[str, str]:
+    """The statements that create something, by what they create, in a form that does not depend on spaces and comments.
+
+    >>> definitions("CREATE TABLE t (a  INT); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT 1 /* one */")
+    {'table t': 'CREATE TABLE t (a INTEGER)', 'view v': 'CREATE VIEW v AS SELECT 1'}
+    """
+    found = {f"trigger on {m[1].lower()} {n}": " ".join(m[0].split()) for n, m in enumerate(_TRIGGER.finditer(ddl))}
+    text = _TRIGGER.sub(_blank, ddl)
+    if dialect == "sqlite" and (without := _ROWID.findall(text)):
+        text, found["WITHOUT ROWID"] = _ROWID.sub(_blank, text), str(len(without))
+    try:
+        statements = sqlglot.parse(text, dialect=dialect)
+    except sqlglot.errors.SqlglotError:
+        return {"schema": " ".join(ddl.split())}
+    for number, statement in enumerate(statements):
+        if isinstance(statement, exp.Create):
+            made = statement.find(exp.Table)
+            name = f"{str(statement.args.get('kind')).lower()} {made.name.lower() if made is not None else number}"
+            name = name if name not in found else f"{name} {number}"
+            found[name] = statement.sql(dialect=dialect, comments=False)
+        elif isinstance(statement, exp.Command):
+            found[f"statement {number}"] = " ".join(statement.sql(dialect=dialect).split())
+    return found
+
+
 def _blank(match: re.Match[str]) -> str:
     """Spaces, so that positions in the text do not change."""
     return re.sub(r"[^\n]", " ", match[0])
@@ -183,6 +205,9 @@ def _create(schema: Schema, statement: exp.Create, text: str) -> None:
     kind = str(statement.args.get("kind", "")).upper()
     if kind == "VIEW":
         schema.views[statement.find(exp.Table).name.lower()] = statement.expression  # type: ignore[union-attr]
+    elif kind == "TYPE":
+        if isinstance(statement.expression, exp.DataType) and statement.expression.this.name == "ENUM":
+            schema.enums.add(statement.this.this.sql(dialect=schema.dialect))
     elif kind == "INDEX" and statement.args.get("unique"):
         index = statement.this
         name = index.args["table"].name.lower()
@@ -210,20 +235,32 @@ def _create(schema: Schema, statement: exp.Create, text: str) -> None:
         schema.tables[table.name] = table
 
 
+def _prefixed(key: exp.Expression) -> bool:
+    """Whether a key has only a prefix of a column (MySQL): then different values may violate it."""
+    return any(not isinstance(e, exp.Identifier | exp.Column) for e in key.expressions)
+
+
 def _table(schema: Schema, definition: exp.Schema, text: str) -> Table:
     table = Table(definition.this.name.lower(), {})
+    collate = definition.parent.find(exp.CollateProperty) if definition.parent is not None else None
+    table_collation = collate.this.name if collate is not None and schema.dialect == "mysql" else ""
     integer_keys: set[str] = set()
     for part in definition.expressions:
         while isinstance(part, exp.Constraint):
             part = part.expressions[0]
+        if isinstance(part, exp.Identifier):  # a column without a type
+            part = exp.ColumnDef(this=part)
         if isinstance(part, exp.ColumnDef):
             if (end := part.this.meta.get("end")) is not None and _INTEGER_KEY.match(text, end + 1):
                 integer_keys.add(part.name.lower())
-            _column(schema, table, part)
+            _column(schema, table, part, text, table_collation)
         elif isinstance(part, exp.PrimaryKey):
             table.primary = tuple(e.name.lower() for e in part.expressions)
+            if _prefixed(part):
+                table.uniques.append(())
         elif isinstance(part, exp.UniqueColumnConstraint) and part.this is not None:
-            table.uniques.append(tuple(e.name.lower() for e in part.this.expressions))
+            whole = not _prefixed(part.this)
+            table.uniques.append(tuple(e.name.lower() for e in part.this.expressions) if whole else ())
         elif isinstance(part, exp.ForeignKey):
             columns = tuple(e.name.lower() for e in part.expressions)
             table.references.append(_reference(columns, part.args["reference"], part.args.get("options")))
@@ -242,13 +279,14 @@ def _table(schema: Schema, definition: exp.Schema, text: str) -> Table:
     return table
 
 
-def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
+def _column(schema: Schema, table: Table, part: exp.ColumnDef, text: str, collation: str = "") -> None:
     name = part.name.lower()
     type_name = part.kind.this.name if part.kind is not None and hasattr(part.kind.this, "name") else ""
-    kind: Kind = "number" if type_name in _NUMBERS else "text" if type_name in _TEXTS else "other"
     nullable, generated, computed, default = True, "SERIAL" in type_name, False, False
-    if schema.dialect == "mysql" and kind == "text":
-        kind = "other"  # its collations ignore case by default
+    if schema.dialect == "mysql" and any(
+        isinstance(c.kind, exp.CharacterSetColumnConstraint) for c in part.constraints
+    ):
+        collation = ""  # the usual collation of this character set
     for constraint in part.constraints:
         rule = constraint.kind
         if isinstance(rule, exp.PrimaryKeyColumnConstraint):
@@ -264,15 +302,19 @@ def _column(schema: Schema, table: Table, part: exp.ColumnDef) -> None:
         elif isinstance(rule, exp.ComputedColumnConstraint | exp.OnUpdateColumnConstraint):
             computed = True
         elif isinstance(rule, exp.CollateColumnConstraint):
-            collation = rule.this.name.upper()
-            kind = (
-                "text" if collation in ("BINARY", "C", "POSIX", "UCS_BASIC") or collation.endswith("_BIN") else "other"
-            )
+            collation = rule.this.name
         elif isinstance(rule, exp.Reference):
             table.references.append(_reference((name,), rule, None))
         elif isinstance(rule, exp.CheckColumnConstraint):
             table.checks.append(frozenset(c.name.lower() for c in rule.find_all(exp.Column)))
-    table.columns[name] = Attribute(name, kind, nullable, generated, default, computed)
+    written = part.kind.sql(dialect=schema.dialect) if part.kind is not None else ""
+    if schema.dialect == "sqlite":
+        if (end := part.this.meta.get("end")) is not None:
+            written = declared(text, end + 1)
+        kind = kind_in_sqlite(written, type_name, collation)
+    else:
+        kind = kind_of(type_name, written, schema.dialect, collation, frozenset(schema.enums))
+    table.columns[name] = Attribute(name, kind, written, nullable, generated, default, computed)
 
 
 def _reference(columns: tuple[str, ...], node: exp.Expression, options: object) -> Reference:

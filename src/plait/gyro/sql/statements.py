@@ -39,6 +39,7 @@ _PLACEHOLDER = re.compile(
     re.DOTALL,
 )
 _REPLACE = re.compile(r"\A\s*REPLACE\s+INTO\b", re.IGNORECASE)
+_MYSQL_REPLACE = re.compile(r"\A\s*REPLACE(?:\s+(?:LOW_PRIORITY|DELAYED))?(?:\s+INTO)?\b(?!\s*\()", re.IGNORECASE)
 _HARMLESS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "START"}
 
 
@@ -82,6 +83,9 @@ def footprints(
     text, names = placeholders(sql)
     if schema.dialect == "sqlite":
         text = _REPLACE.sub("INSERT OR REPLACE INTO", text)
+    replaces = schema.dialect == "mysql" and _MYSQL_REPLACE.match(text) is not None
+    if replaces:
+        text = _MYSQL_REPLACE.sub("INSERT INTO", text)
     for name in names:
         if name not in bindings:
             raise UsageError(
@@ -92,6 +96,8 @@ def footprints(
         parsed = sqlglot.parse(text, dialect=schema.dialect)
     except sqlglot.errors.SqlglotError as error:
         raise NotUnderstoodError(f"the SQL has a syntax error: {first_error(error)}") from None
+    if replaces and isinstance(parsed[0], exp.Insert):
+        parsed[0].set("alternative", "REPLACE")
     return [_Statement(schema, bindings, where, site, ids).run(node) for node in parsed if node is not None]
 
 
@@ -168,7 +174,7 @@ class _Statement(Reader):
                 if conflict is not None and (not named or named == {*key}):
                     self._upsert(table, source, scope, conflict, same)
             self._parents(table, row)
-        if action or conflict is not None or len(rows) > 1:
+        if action or conflict is not None or node.args.get("ignore") or len(rows) > 1:
             self.footprint.generated = None  # it may affect an older row
         returning = node.args.get("returning")
         for projection in returning.expressions if returning is not None else []:
@@ -290,11 +296,16 @@ class _Statement(Reader):
         """Add the entries of an update: rows before and after it, and reads and writes of keys."""
         columns = table.written(frozenset(assigned))
         before: dict[Term, Term] = {
-            source.term(n): Column(f"{source.instance}/before", n, table.columns[n].kind, table.columns[n].nullable)
-            for n in columns
+            source.term(n): Column(f"{source.instance}/before", n, found.kind, found.nullable, found.type)
+            for n, found in ((n, table.columns[n]) for n in columns)
         }
         self._write(table, columns, condition, source.instance, "update")
-        after = [Same(source.term(n), before.get(t, t)) for n, t in assigned.items() if not isinstance(t, Unknown)]
+        after = [
+            Same(source.term(n), before.get(t, t))
+            for n, t in assigned.items()
+            if not isinstance(t, Unknown)
+            and not (isinstance(t, Column) and t.type != table.columns[n].type)  # the DBMS may convert the value
+        ]
         self._write(
             table,
             columns,

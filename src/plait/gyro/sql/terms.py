@@ -12,10 +12,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-Kind = Literal["number", "text", "other"]
-"""The kind of a column. Equal numbers and equal texts are identical. Equal values of other kinds (collations that
-ignore
-case, padded strings, dates, untyped columns) may differ, so comparisons of them are opaque."""
+Kind: TypeAlias = str
+"""The kind of a column (`kind.py`): `number`, `text`, … Comparisons of the kind `other`, and of two kinds, are opaque."""
 
 Operator = Literal["=", "<", "<="]
 
@@ -30,6 +28,12 @@ class Column:
     name: str
     kind: Kind
     nullable: bool = True
+    type: str = ""
+
+    @property
+    def source(self) -> str:
+        """Its name in the schema: `table.column`."""
+        return f"{self.instance.partition('#')[0]}.{self.name}"
 
     def __str__(self) -> str:
         table, _, rest = self.instance.partition("#")

@@ -19,15 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy
 from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.mysql.pymysql import MySQLDialect_pymysql
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.exc import ArgumentError, StatementError
+from sqlalchemy.exc import ArgumentError, CompileError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from plait.gyro.belt.databases.dbapi import Connection
+from plait.gyro.belt.databases.mariadb.connection import MODE
+from plait.gyro.belt.databases.mariadb.limits import OLDEST
 from plait.gyro.belt.records import OperationError
+from plait.kernel.errors import UsageError
 
 Kind = Literal["dbapi", "connection", "engine", "session"]
 """The kind of connection that a function takes."""
@@ -80,17 +84,40 @@ class LentPostgresql(_Lent, PGDialect_psycopg):
     supports_statement_cache = True
 
 
-for _name, _class in (("sqlite", LentSqlite), ("postgresql", LentPostgresql)):
+class LentMariadb(_Lent, MySQLDialect_pymysql):
+    """MariaDB, with pymysql. It asks the server nothing: the settings of its connections are known."""
+
+    supports_statement_cache = True
+    supports_native_uuid = True
+    _allows_uuid_binds = True
+    name = "mariadb"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "is_mariadb": True})
+
+    def initialize(self, connection: Any) -> None:
+        self.server_version_info = OLDEST
+        self._sql_mode, self._connection_charset, self._server_ansiquotes, self._casing = MODE, "utf8mb4", False, 0
+        self._initialize_mariadb(connection)
+
+
+for _name, _class in (("sqlite", LentSqlite), ("postgresql", LentPostgresql), ("mariadb", LentMariadb)):
     registry.register(f"{_name}.plait", __name__, _class.__name__)
 
 
 @functools.cache
 def _engine(dialect: str) -> sqlalchemy.Engine:
     """The engine of this process. It always connects to the connection of the current operation."""
-    options = {"use_native_hstore": False} if dialect == "postgresql" else {}
-    return sqlalchemy.create_engine(
-        f"{dialect}+plait://", creator=_current, poolclass=NullPool, pool_reset_on_return=None, **options
-    )
+    return lent_engine(dialect, _current, sqlalchemy.create_engine, pool_reset_on_return=None)
+
+
+def lent_engine(
+    dialect: str, connect: Callable[[], Any], create: Callable[..., sqlalchemy.Engine], **options: Any
+) -> sqlalchemy.Engine:
+    """A new engine that connects to what `connect` returns. `create` is SQLAlchemy's create_engine."""
+    if dialect == "postgresql":
+        options["use_native_hstore"] = False
+    return create(f"{dialect}+plait://", creator=connect, poolclass=NullPool, **options)
 
 
 def _current() -> Any:
@@ -165,4 +192,10 @@ def ddl(module: ModuleType, dialect: str) -> str:
     tables = [t for metadata in found.values() for t in metadata.sorted_tables]
     parts: list[Any] = [CreateTable(t) for t in tables]
     parts += [CreateIndex(i) for t in tables for i in sorted(t.indexes, key=lambda i: str(i.name))]
-    return "".join(f"{str(part.compile(dialect=_engine(dialect).dialect)).strip()};\n" for part in parts)
+    try:
+        return "".join(f"{str(part.compile(dialect=_engine(dialect).dialect)).strip()};\n" for part in parts)
+    except CompileError as error:
+        raise UsageError(
+            f"SQLAlchemy cannot write the schema for {dialect}: {error}",
+            hint="correct the Tables: in MariaDB, a String needs a length",
+        ) from None

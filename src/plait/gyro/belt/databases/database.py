@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from plait.gyro.belt.databases.values import Values
 from plait.gyro.belt.logs.log import Log
 from plait.gyro.belt.records import Call, Entry, Outcome
 
@@ -41,6 +42,23 @@ class Visit(Protocol):
         """Append to the log, then commit."""
 
 
+class Group(Protocol):
+    """Global operations that run at the same time, each in its own transaction. All snapshots are already taken."""
+
+    seq: int
+    """The seq of the last applied update."""
+    entries: list[Entry]
+    """The updates of the operations that did not conflict, in the order of the log."""
+    seconds: float
+    """The mean time that an operation took."""
+
+    def run(self, calls: Sequence[Call], make: Callable[[int, Call, bytes, bytes], Entry], largest: int) -> None:
+        """Execute the operations. `make` makes an entry from its seq, the call, the reply and the update."""
+
+    def commit(self, log: Log) -> None:
+        """Append the entries to the log, then commit in this order."""
+
+
 class Database(Protocol):
     """The DBMS of one server."""
 
@@ -59,6 +77,9 @@ class Database(Protocol):
     def schema(self) -> str:
         """The tables of this DBMS as text, for comparison between servers."""
 
+    def values(self) -> Values:
+        """The columns of this DBMS, and what they store."""
+
     def read(self, call: Call) -> Outcome:
         """Execute a read-only operation."""
 
@@ -67,6 +88,9 @@ class Database(Protocol):
 
     def visit(self) -> AbstractContextManager[Visit]:
         """Begin the transaction of a visit. Without a commit, it is rolled back."""
+
+    def together(self, calls: Sequence[Call]) -> AbstractContextManager[Group] | None:
+        """Begin a group of these operations, if the DBMS can execute so many writers at the same time."""
 
     def apply(self, entries: Sequence[Entry], server: int) -> None:
         """Apply updates in order, and store the replies of updates of this server."""

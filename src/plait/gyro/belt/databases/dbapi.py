@@ -2,8 +2,8 @@
 
 An operation is one transaction (Saissi 2019, section 2.4). Its effects are visible only after its function has
 returned. If the function raises, all effects are rolled back. `commit` only sets the point to which `rollback`
-returns. Rows are tuples; columns also have names. This file has the common part for all DBMSs. `sqlite_connection.py` and
-`postgresql_connection.py` execute statements.
+returns. Rows are tuples; columns also have names. This file has the common part for all DBMSs. `connection.py` in
+`sqlite` and `postgresql` execute statements.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import abc
 import functools
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 SAVEPOINT = "gyro_operation"
 """The savepoint at the beginning of an operation."""
@@ -53,6 +53,22 @@ class Row(tuple[Any, ...]):
         return tuple.__getitem__(self, key)
 
 
+class Watch(Protocol):
+    """Sees the statements of an operation (`plait.gyro.web.contract`)."""
+
+    def before(self, sql: str, parameters: Any) -> None:
+        """Called before a statement is executed. An exception prevents it."""
+
+    def run(self, execute: Callable[[], Iterable[Any]]) -> Iterable[Any]:
+        """Execute a statement; return its rows."""
+
+    def after(self, sql: str, names: Sequence[str], rows: Sequence[Any], last: Callable[[], int | None]) -> None:
+        """Called with the rows of a statement, and a function that returns the id of the last inserted row."""
+
+    def made(self, uuid: str) -> None:
+        """Called when the operation has made a UUID."""
+
+
 class Connection(abc.ABC):
     """A connection inside of a transaction that the server controls."""
 
@@ -66,6 +82,8 @@ class Connection(abc.ABC):
         """Whether SQL uses only the placeholders of the driver of the DBMS."""
         self.marked = False
         """Whether statements were executed after a commit()."""
+        self.watch: Watch | None = None
+        """Sees each statement before and after its execution, and may refuse it."""
         self._committed = False
         """Whether commit() was called, and no statement was executed after it."""
 
@@ -109,6 +127,12 @@ class Connection(abc.ABC):
     def close(self) -> None:  # noqa: B027
         """Do nothing: the server closes the connection."""
 
+    def end(self) -> None:
+        """Refuse all statements from now on: the operation has ended, and other operations use the DBMS."""
+        self.watch = None
+        self._committed = True
+        self.control = self.proceed = _ended  # type: ignore[method-assign, assignment]
+
     @property
     def in_transaction(self) -> bool:
         return True
@@ -121,6 +145,12 @@ class Connection(abc.ABC):
     ) -> None:
         if kind is not None:
             self.rollback()
+
+
+def _ended(_sql: str = "") -> None:
+    raise sqlite3.ProgrammingError(
+        "the connection belongs to an operation that has ended: close sessions and connections at the end of each request"
+    )
 
 
 class Cursor(abc.ABC):
@@ -140,6 +170,11 @@ class Cursor(abc.ABC):
         """Execute one statement, set `description` and `rowcount`, return the rows."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the rows."""
+        return tuple(str(d[0]) for d in self.description or ())
+
+    @property
     @abc.abstractmethod
     def lastrowid(self) -> int | None:
         """The id of the last inserted row."""
@@ -147,11 +182,19 @@ class Cursor(abc.ABC):
     def execute(self, sql: str, parameters: Any = ()) -> Self:
         """Execute one statement."""
         refuse_control(sql)
-        self.connection.proceed()
-        rows = self.run(sql, parameters if isinstance(parameters, dict) else tuple(parameters))
-        names = tuple(str(d[0]) for d in self.description or ())
+        connection = self.connection
+        watch = connection.watch
+        given = parameters if isinstance(parameters, dict) else tuple(parameters)
+        if watch is not None:
+            watch.before(sql, given)
+        if connection._committed:
+            connection.proceed()
+        rows = self.run(sql, given) if watch is None else watch.run(lambda: self.run(sql, given))
+        names = self.names
         self._rows = [Row.of(names, row) for row in rows]
         self._next = 0
+        if watch is not None:
+            watch.after(sql, names, self._rows, lambda: self.lastrowid)
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
