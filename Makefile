@@ -18,7 +18,7 @@ PIP_TOOLS := pip-tools==7.6.2
 ACTIONLINT := actionlint@v1.7.12
 ZIG := ziglang==0.17.0
 
-.PHONY: help setup viewer demo test lint rust-lint python-lint viewer-lint actionlint rust-test python-test viewer-test quick \
+.PHONY: help setup viewer demo test checks lint rust-lint python-lint viewer-lint actionlint rust-test python-test viewer-test quick \
   fuzz packages galera bench docs lock wheel clean
 
 help: ## List the targets
@@ -63,7 +63,12 @@ demo: setup ## Check Paxos and a faulty variant, show the counterexample, write 
 	@echo
 	@echo "The faulty Paxos violates agreement, as expected. Open the report: $$($(BIN)/python -c 'import pathlib; print(pathlib.Path("plait-report.html").absolute().as_uri())')"
 
-test: setup packages rust-lint rust-test viewer-lint viewer-test python-lint actionlint python-test ## Run everything that CI runs
+# The compiler and the type checkers use one core each, so two of the checks run at a time.
+test: setup packages ## Run everything that CI runs
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target checks
+	$(MAKE) --no-print-directory python-test
+
+checks: rust-lint rust-test viewer-lint viewer-test python-lint actionlint
 
 quick: setup rust-lint viewer-lint viewer-test ## Run formatting, lint, types and the fast tests, in about a minute
 	$(BIN)/ruff check

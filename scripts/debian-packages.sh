@@ -14,30 +14,39 @@ probe() {
   case $1 in
     browser) has chromium ;;
     clang) has clang-19 || has clang-16 || has clang-15 || has clang-14 || has clang ;;
+    builds) has cmake make && compgen -G '/usr/lib/llvm-*/lib/libomp.so' ;;
     postgresql) has initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
-    etcd) has etcd ;;
+    etcd) has etcd etcdctl ;;
+    nats) has nats-server || test -x /usr/sbin/nats-server ;;
     galera) has mariadbd && test -e /usr/lib/galera/libgalera_smm.so ;;
     spin) has spin gcc ;;
     java) has java ;;
+    systemd) has systemd-analyze ;;
   esac >/dev/null
 }
 declare -A packages=(
   [browser]="chromium"
   [clang]="clang-14 clang-19 libstdc++-12-dev"
+  [builds]="cmake make libomp-19-dev"
   [postgresql]="postgresql"
-  [etcd]="etcd-server"
+  [etcd]="etcd-server etcd-client"
+  [nats]="nats-server"
   [galera]="mariadb-server galera-4"
   [spin]="spin gcc libc6-dev"
   [java]="default-jre-headless"
+  [systemd]="systemd"
 )
 declare -A tests=(
   [browser]="the HTML report in a browser"
   [clang]="plait epa"
+  [builds]="plait-cc with CMake and OpenMP"
   [postgresql]="plait gyro with PostgreSQL"
   [etcd]="plait gyro with etcd"
+  [nats]="plait gyro with NATS JetStream"
   [galera]="Galera as a peer"
   [spin]="Spin as a peer"
   [java]="TLC as a peer"
+  [systemd]="the unit of plait gyro"
 )
 
 # Keep only packages that this release of Debian has: the version numbers of clang differ.
@@ -59,7 +68,7 @@ absent() {
   for part; do probe "$part" || echo "$part"; done
 }
 
-[ $# -gt 0 ] || set -- browser clang postgresql etcd galera spin java
+[ $# -gt 0 ] || set -- browser clang builds postgresql etcd nats galera spin java systemd
 for part; do
   [ -n "${packages[$part]:-}" ] || { echo "error: unknown part: $part" >&2; echo "hint: choose from ${!packages[*]}" >&2; exit 2; }
 done

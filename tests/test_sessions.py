@@ -14,7 +14,7 @@ from tests.support.session import Command, Listing, Session, definitions, edited
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "guides").glob("*.md")])
-ELSEWHERE = {"epa.md", "epa-tutorial.md", "bmc.md", "gyro.md", "gyro-serving.md"}
+ELSEWHERE = {"epa.md", "epa-tutorial.md", "bmc.md", "gyro.md", "gyro-serving.md", "gyro-operating.md", "gyro-web.md"}
 """Guides whose commands have tests of their own, or need a compiler or servers."""
 
 

@@ -72,6 +72,9 @@ FAMILIES = [
         "three-phase-commit": {"faulty": "local", "crashes": 1},
         "commit-rounds": {"faulty": "hasty"},
         "conveyor-belt": {"faulty": "early", "carts": 0},
+        "shipped-updates": {"faulty": "dirty"},
+        "split-log": {"faulty": "unmarked", "timeouts": 0},
+        "online-change": {"faulty": "hasty", "before": 2, "after": 1, "orders": 0, "aborts": 0, "crashes": 0},
     }),
     Family("Storage", {
         "single-copy": {"servers": 2},

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::bmc::bindings::{BmcProgram, BmcReport};
     #[pymodule_export]
-    use crate::epa::bindings::{EpaTrace, epa_operations, epa_reversible};
+    use crate::epa::bindings::{EpaLines, EpaTrace, epa_operations, epa_reversible, epa_summary};
     #[pymodule_export]
     use crate::epa::report::{ComparisonReport, ReversibilityReport, ThreadDifference, UnorderedPair};
     #[pymodule_export]

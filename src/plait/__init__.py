@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from plait.model.faults import crash_recovery, crash_stop
     from plait.model.message import Message
     from plait.model.monitor import Monitor
-    from plait.model.network import Network, duplicating, fifo, unordered
+    from plait.model.network import Network, duplicating, fifo, mailbox, unordered
     from plait.model.process import Process, action, aux, durable, init, on, recovery
     from plait.model.properties import Property, always, deadlock_free, final, reachable, view
     from plait.model.quorum import at_least, everyone, majority, some
@@ -106,6 +106,7 @@ __all__ = [
     "init",
     "leads_to",
     "ltl",
+    "mailbox",
     "majority",
     "on",
     "predicate",
@@ -134,7 +135,7 @@ _PLACES = {
     "plait.model.faults": "crash_recovery crash_stop",
     "plait.model.message": "Message",
     "plait.model.monitor": "Monitor",
-    "plait.model.network": "Network duplicating fifo unordered",
+    "plait.model.network": "Network duplicating fifo mailbox unordered",
     "plait.model.process": "Process action aux durable init on recovery",
     "plait.model.properties": "Property always deadlock_free final reachable view",
     "plait.model.quorum": "at_least everyone majority some",

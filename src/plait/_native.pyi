@@ -26,6 +26,7 @@ __all__ = [
     "ComparisonReport",
     "Counters",
     "Engine",
+    "EpaLines",
     "EpaTrace",
     "Failure",
     "Finding",
@@ -41,12 +42,14 @@ __all__ = [
     "_test_hooks",
     "epa_operations",
     "epa_reversible",
+    "epa_summary",
 ]
 
 _BmcRun = tuple[list[int], list[tuple[int, list[int]]]]
 """The initial values of the cells, and the process and the inputs of each step."""
-_BmcInstruction = tuple[int, list[int], bool, bool, bool]
-"""Where its code begins, the domains of its inputs; whether it waits, synchronizes, is inside an atomic section."""
+_BmcInstruction = tuple[int, list[int], bool, int | None, bool, bool]
+"""Where its code begins, the domains of its inputs; whether it waits, where the code of the owner of its lock begins;
+whether it synchronizes, is inside an atomic section."""
 
 @final
 class BmcProgram:
@@ -649,7 +652,7 @@ class ComparisonReport:
     @property
     def threads(self) -> list[ThreadDifference]: ...
     @property
-    def nodes(self) -> list[tuple[int, int, int, bool]]:
+    def nodes(self) -> list[tuple[int, int, int, bool, int]]:
         """Thread, site, number of events and whether the fault struck there, in the order of the first deviation."""
     @property
     def edges(self) -> list[tuple[tuple[int, int], tuple[int, int], str, int | None, int]]:
@@ -685,18 +688,54 @@ class EpaTrace:
     def object_at(self, address: int) -> int | None:
         """The last global or heap object that an address lay in."""
     def executions(self) -> list[tuple[int, int, int, int]]:
-        """Thread, site, values made there, calls made there."""
+        """Thread, site, values made there, calls and stores made there."""
     def address_arithmetic(self) -> list[int]:
         """Sites that compute with the place of an object, which is another one in every run."""
 
     def digest(self) -> int: ...
-    def reversible(self, *, benign_same_value: bool = False, limit: int = 5) -> ReversibilityReport: ...
-    def steps(self) -> list[_Step]: ...
+    def suspects(self) -> list[tuple[str, int, int | None]]:
+        """Sites with reasons for doubt about local determinism, and the object that a call by pointer calls."""
+
+    def reversible(
+        self, *, benign_same_value: bool = False, limit: int = 5, ignored: Sequence[int] = ..., replay: bool = False
+    ) -> ReversibilityReport: ...
+    def turns(self) -> list[tuple[int, int, int, int]]:
+        """Thread, operation, site and detail of the operations that a replayed run performs in the same order."""
+    def events_before(self, number: int) -> list[int]:
+        """Per thread, a number of events that certainly happened before the global counter had this value."""
+    def steps(self, *, replay: bool = False) -> list[_Step]: ...
+    def label(
+        self, sites: Sequence[tuple[str, str, str, str, int, Sequence[str], str]], globals: Sequence[str]
+    ) -> None:
+        """Give the texts of sites and globals, once, before anything is shown."""
+    def object_name(self, number: int) -> str: ...
+    def word_text(self, word: _Word, class_: str) -> str:
+        """A word of an event as text, for a class of values."""
+    def event_text(self, row: tuple[int, int, bool, _Word, _Word]) -> str: ...
+    def object_lines(self, from_: int, to: int) -> str:
+        """The definitions of memory objects, one per line."""
     def compare(self, faulty: EpaTrace) -> ComparisonReport: ...
     def outcome(self, faulty: EpaTrace) -> tuple[bool, bool]:
         """Whether the traces are equal, and whether more deviates than the values that faults changed."""
 
-def epa_reversible(steps: Sequence[_Step], *, benign_same_value: bool = False, limit: int = 5) -> ReversibilityReport:
+@final
+class EpaLines:
+    """The events of a trace in the order of the whole run, as text. It keeps its position."""
+
+    def __new__(cls, trace: EpaTrace, thread: int | None = None) -> EpaLines: ...
+    def take(self, count: int) -> str:
+        """At most so many of the next lines; an empty text at the end."""
+
+def epa_summary(
+    folder: Path,
+    sites: Sequence[tuple[int, int, Sequence[int], int, int]],
+    program: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+) -> tuple[int, list[tuple[str, bool, int]], bool]:
+    """The number of records, the threads (name, whether it ended, number of its file), and whether a fault struck."""
+
+def epa_reversible(
+    steps: Sequence[_Step], *, benign_same_value: bool = False, limit: int = 5, replay: bool = False
+) -> ReversibilityReport:
     """Decide reversibility of steps."""
 
 def epa_operations() -> list[tuple[int, str]]:

@@ -48,6 +48,7 @@ GOOD: dict[str, list[list[str]]] = {
     "bench": [[]],
     "rounds tags": [["commit-rounds"]],
     "gyro analyze": [[str(EXAMPLES / "gyro" / name)] for name in ("store.py", "store.yaml", "store_listed.sql")],
+    "gyro change": [["SERVER", "--remove", "1"]],
     "gyro status": [["SERVER"]],
     "epa show": [["listing4.trace"]],
     "epa reversible": [["listing4.trace"], ["racy_counter.trace"]],
@@ -99,10 +100,18 @@ class Belt(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = f"http://{self.headers['Host']}"
-        facts = {"known": 0, "applied": 0, "broken": None, "server": 0, "epoch": 1, "turn": 0, "holds_token": True}
+        facts = {"known": 0, "applied": 0, "broken": None, "server": 0, "epoch": 1, "turn": 0}
+        facts |= {"holds_token": True, "ready": True, "reasons": []}
+        facts |= {"configuration": 1, "members": [0], "used": 1, "change": None, "aborted": None}
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps({"urls": [url]} if self.path == "/cluster" else facts).encode())
+
+    def do_POST(self) -> None:
+        url = f"http://{self.headers['Host']}"
+        self.send_response(202)
+        self.end_headers()
+        self.wfile.write(json.dumps({"number": 1, "members": [{"server": 0, "url": url}]}).encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass

@@ -154,6 +154,19 @@ def test_a_call_at_the_deadline() -> None:
     assert call.calls == call.ended
 
 
+def test_a_deadline_while_the_thread_starts() -> None:
+    """CPython gives a new thread the identity of its parent until it runs: the new thread must not get the exception."""
+
+    def start_threads(seconds: float) -> None:
+        with Deadline(seconds).enforced():
+            while True:
+                interruptible(lambda: None, lambda: None)
+
+    for number in range(60):
+        with pytest.raises(OutOfTimeError):
+            start_threads(0.001 + number / 10_000)
+
+
 def test_ctrl_c_while_the_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     call, start = Call(), threading.Thread.start
 

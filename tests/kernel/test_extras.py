@@ -73,8 +73,8 @@ GYRO = "plait gyro needs sqlglot, pyyaml and z3-solver, which are not installed"
 DISTAL = "reading Distal needs lark, which is not installed", "rounds"
 SERVE = (
     (
-        "plait gyro serve needs sqlglot, pyyaml, z3-solver, apsw, httptools, psycopg, starlette and uvicorn, "
-        "which are not installed"
+        "plait gyro serve needs sqlglot, pyyaml, z3-solver, apsw, httptools, psycopg, pymysql, starlette, uvicorn and "
+        "nats-py, which are not installed"
     ),
     "serve",
 )
@@ -122,7 +122,7 @@ def test_another_solver_is_named() -> None:
         ("plait.epa.solver", "epa"),
         ("plait.gyro.analysis", "gyro"),
         ("plait.gyro.belt.server", "gyro"),
-        ("plait.gyro.belt.databases.sqlite", "serve"),
+        ("plait.gyro.belt.databases.sqlite.database", "serve"),
         ("plait.rounds.distal.module", "rounds"),
     ],
 )
@@ -179,7 +179,7 @@ def declared() -> dict[str, set[str]]:
             if own := re.fullmatch(r"plait\[(.*)\]", requirement):
                 for other in own[1].split(","):
                     yield from packages(other)
-            else:
+            elif ";" not in requirement:  # otherwise it is not available everywhere, and nothing needs it
                 yield re.split(r"[\[<>=!~ ]", requirement)[0]
 
     return {extra: set(packages(extra)) for extra in extras}

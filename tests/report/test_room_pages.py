@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -13,8 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from plait.bmc import check, load
 from plait.bmc.program.definition import Program
+from plait.epa.campaign import Header, Result, summarize
 from plait.epa.comparison import Comparison, Deviation, Line, Link, Spot
-from plait.epa.output.html import comparison_html
+from plait.epa.faults import Fault
+from plait.epa.output.html import campaign_html, comparison_html, reversibility_html
+from plait.epa.reversibility import Reversibility, Witness
 from plait.kernel.trace import Event, Lane, Mark, Snapshot, Trace
 from plait.kernel.verdict import Statistics, Verdict
 from plait.report.html import report, trace_page
@@ -141,7 +145,14 @@ def compared() -> Comparison:
     links = [Link(n, n + 1, "memory" if n % 2 else "register", f"x{n}", (n * 7) % 16, False) for n in range(15)]
     verdict = Verdict("violated", Statistics(0, 0, 0, 0, 0.0, 0, "comparison", 1), [], trace=threads())
     deviation = Deviation("T_0", line, 3, False, 1, 0, 0, [line])
-    return Comparison(verdict, False, "g.trace", "f.trace", None, "exit code 0", True, [deviation], spots, links)
+    equal = [Deviation(name, None, None, False, 0, 0, 0, []) for name in ("T_0_0", "T_0_1")]
+    new = Line(None, "enter <f>", "a.c:1", True)
+    extra = Deviation("T_0_2", new, 0, False, 0, 0, 9, [new])
+    every = [deviation, *equal, extra]
+    runs = "g.trace", "f.trace", None, "exit code 0"
+    return Comparison(
+        verdict, False, True, [], checked("holds"), *runs, True, ["stdout"], every, spots, links, ["printf"]
+    )
 
 
 @LOOKS
@@ -149,7 +160,15 @@ def test_a_comparison_of_epa(browser: Browser, tmp_path: Path, look: dict[str, o
     html = comparison_html(compared())
     assert POLICY in html
     with shown(browser, tmp_path, html, **look) as page:
-        assert page.locator("tr.differs td").all_text_contents() == ["add <4>", "add <5>", "a.c:8"]
+        assert page.locator("tr.differs:visible td").all_text_contents() == ["add <4>", "add <5>", "a.c:8"]
+        # Threads that are equal, or that only one run has, are folded.
+        for title, content in (
+            ("2 of 4 threads are equal", "T_0_0, T_0_1"),
+            ("T_0_2: only the faulty run", "enter <f>"),
+        ):
+            assert not page.get_by_text(content).is_visible()
+            page.get_by_text(title).click()
+            expect(page.get_by_text(content)).to_be_visible()
         page.get_by_text("All 15 links").click()
         times = page.locator(".sortable tbody tr td:nth-child(4)")
         page.get_by_role("button", name="times").click()
@@ -162,6 +181,58 @@ def test_a_comparison_of_epa(browser: Browser, tmp_path: Path, look: dict[str, o
         page.locator(".viewer .diagram").focus()
         page.keyboard.press("Home")
         expect(page.locator(".now")).to_have_text("step 0 of 2: initial state")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def checked(status: Literal["holds", "violated", "inconclusive"]) -> Reversibility:
+    trace = threads() if status == "violated" else None
+    bound = "the trace was <cut> off" if status == "inconclusive" else None
+    statistics = Statistics(7, 0, 0, 0, 0.0, 0, "vector clocks", 1)
+    verdict = Verdict(status, statistics, [], model="run.trace", trace=trace, bound=bound)
+    places = "T_0 writes <1> at a.c:3", "T_0_0 reads 1 at a.c:4", "a.c:3", "a.c:4"
+    witnesses = [Witness("next", *places, ["lock"], ["T_0 start"], "join T_0")] if trace else []
+    return Reversibility(verdict, witnesses, ["rand at <a.c:5>"], ["strange"], ["same <files>"], 3, 2, 9, 0, [])
+
+
+@LOOKS
+@pytest.mark.parametrize("status", ["holds", "violated", "inconclusive"])
+def test_a_check_of_epa(
+    browser: Browser, tmp_path: Path, status: Literal["holds", "violated", "inconclusive"], look: dict[str, object]
+) -> None:
+    html = reversibility_html(checked(status))
+    assert POLICY in html
+    with shown(browser, tmp_path, html, **look) as page:
+        expect(page.locator(".badge")).to_have_text(status.upper())
+        expect(page.get_by_text("rand at <a.c:5>")).to_be_visible()
+        expect(page.get_by_text("strange")).to_be_visible()
+        expect(page.get_by_text("same <files>")).to_be_visible()
+        assert page.get_by_text("T_0 writes <1> at a.c:3").count() == (status == "violated")
+        assert page.get_by_text("the trace was <cut> off").count() == (status == "inconclusive")
+        assert page.locator(".viewer").count() == (status == "violated")
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@LOOKS
+def test_a_campaign_of_epa(browser: Browser, tmp_path: Path, look: dict[str, object]) -> None:
+    outcomes: list[Literal["crash", "hang", "sdc", "masked", "none"]] = ["crash", "sdc", "masked", "none"]
+    results = [
+        Result(n, Fault("bitflip", 4, f"T_<{n}>", 2, 8), outcomes[n % 4], True, n % 4 < 3, True, n / 8, "a.c:8")
+        for n in range(20)
+    ]
+    header = Header("a.epa", "", ["<2>"], ["bitflip"], 20, 7)
+    html = campaign_html(summarize(header, results), results)
+    assert POLICY in html
+    with shown(browser, tmp_path, html, **look) as page:
+        expect(page.locator("h1")).to_contain_text("Campaign of a.epa <2>")
+        first, runs = page.locator(".panel").all()
+        assert first.locator("tbody td").all_text_contents()[:7] == ["bitflip", "20", "5", "0", "5", "5", "5"]
+        # The heights of the bars are the shares of the outcomes.
+        heights = [float(r.get_attribute("height") or 0) for r in first.locator("rect[width='64']").all()]
+        assert heights == [65, 0, 65, 65]
+        page.get_by_label("Filter the rows").fill("sdc")
+        assert runs.locator("tbody tr:visible").count() == 5
+        assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 

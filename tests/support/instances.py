@@ -17,9 +17,12 @@ from plait.protocols.echo_multicast import echo_multicast
 from plait.protocols.gossip import gossip
 from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
 from plait.protocols.lamport_mutex import lamport_mutex
+from plait.protocols.online_change import online_change
 from plait.protocols.pbft import pbft
 from plait.protocols.raft import raft
 from plait.protocols.raft_membership import raft_membership
+from plait.protocols.shipped_updates import shipped_updates
+from plait.protocols.split_log import split_log
 from plait.protocols.three_phase_commit import three_phase_commit
 from plait.protocols.two_phase_commit import two_phase_commit
 from plait.protocols.uniform_voting import uniform_voting
@@ -58,6 +61,10 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "lamport_mutex": lambda: lamport_mutex(processes=2, entries=2),
     "lamport_mutex, one by one": lambda: lamport_mutex(processes=2, entries=None, quorum=False, clock_limit=3),
     "lamport_mutex, unordered": lambda: lamport_mutex(processes=2, network="unordered"),
+    "online_change": lambda: online_change(before=2, after=1, adds=0, aborts=0, crashes=0),
+    "online_change, adds": lambda: online_change(orders=0, aborts=0, crashes=0),
+    "online_change, crashes": lambda: online_change(adds=0, orders=0, aborts=0),
+    "online_change, hasty": lambda: online_change(before=2, after=1, orders=0, aborts=0, crashes=0, faulty="hasty"),
     "pbft": lambda: pbft(byzantine="both", requests=1),
     "pbft, one by one": lambda: pbft(byzantine="both", requests=1, quorum=False),
     "pbft, two traitors": lambda: pbft(byzantine="both"),
@@ -66,6 +73,11 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "raft, one by one": lambda: raft(elections="any", quorum=False),
     "raft_membership": lambda: raft_membership(servers=3, joiners=1),
     "raft_membership, early": lambda: raft_membership(servers=2, joiners=1, faulty="early"),
+    "shipped_updates": lambda: shipped_updates(looks=0, backups=0),
+    "shipped_updates, crashes": lambda: shipped_updates(looks=0, orders=0, crashes=1, backups=0),
+    "shipped_updates, late": lambda: shipped_updates(looks=0, backups=0, faulty="late"),
+    "split_log": lambda: split_log(carts=0, timeouts=0),
+    "split_log, first": lambda: split_log(faulty="first", orders=0),
     "three_phase_commit": lambda: three_phase_commit(crashes=1),
     "three_phase_commit, local": lambda: three_phase_commit(crashes=1, faulty="local"),
     "three_phase_commit, one by one": lambda: three_phase_commit(participants=1, quorum=False),

@@ -29,7 +29,7 @@ class Twin:
     violated: str
     length: int
     walks: int = 10_000
-    """So many random walks find it, too."""
+    """So many random walks find it, too; 0 if it takes too many."""
     shallow: bool = True
     """Whether breadth-first search gets there in a moment; where not, random walks must do."""
 
@@ -56,6 +56,61 @@ TWINS = [
     Twin("hirschberg_sinclair", {"faulty": "meek", "nodes": 3}, "largest", 15),
     Twin("hirschberg_sinclair", {"faulty": "reversed", "nodes": 3}, "largest", 15),
     Twin("mcpaxos", {"faulty": "leader"}, "consistency", 12),
+    Twin(
+        "online_change",
+        {"faulty": "eager", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0},
+        "one_history",
+        23,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "unshipped", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0},
+        "one_history",
+        22,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "hasty", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0, "keys": 2},
+        "one_history",
+        14,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "alone", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0},
+        "one_state",
+        25,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "order", "before": 2, "after": 1, "aborts": 0, "crashes": 0},
+        "one_history",
+        27,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "amnesia", "before": 2, "after": 1, "orders": 0, "aborts": 0},
+        "one_history",
+        23,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "wilful", "before": 2, "after": 1, "orders": 0, "crashes": 0},
+        "one_history",
+        22,
+        walks=0,
+    ),
+    Twin(
+        "online_change",
+        {"faulty": "ids", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0, "adds": 2},
+        "unique_ids",
+        29,
+        walks=0,
+    ),
     Twin("paxos", {"faulty": "acceptor"}, "agreement", 14),
     Twin("paxos", {"faulty": "acceptor", "quorum": False}, "agreement", 18),
     Twin("paxos", {"faulty": "learner"}, "agreement", 14),
@@ -66,7 +121,21 @@ TWINS = [
     Twin("register_paxos", {"faulty": "stubborn"}, "linearizable", 17),
     Twin("regular_register", {"specification": "wrong"}, "regularity", 8),
     Twin("regular_register", {"specification": "wrong", "quorum": False}, "regularity", 10),
+    Twin("shipped_updates", {"faulty": "outbox", "orders": 0, "crashes": 1}, "nothing_lost", 7),
+    Twin("shipped_updates", {"faulty": "hasty"}, "nothing_lost", 4),
+    Twin("shipped_updates", {"faulty": "dirty"}, "nothing_lost", 5),
+    Twin("shipped_updates", {"faulty": "late"}, "grounded", 3),
+    Twin("shipped_updates", {"faulty": "fence"}, "nothing_lost", 6),
+    Twin("shipped_updates", {"faulty": "peek"}, "nothing_lost", 6),
+    Twin("shipped_updates", {"faulty": "stream first"}, "closed", 11),
+    Twin("shipped_updates", {"faulty": "whole stream"}, "closed", 11),
     Twin("single_copy", {"servers": 2}, "linearizable", 4),
+    Twin("split_log", {"faulty": "careless", "carts": 0, "crashes": 0}, "serializable", 18),
+    Twin("split_log", {"faulty": "unmarked", "timeouts": 0}, "serializable", 18, walks=0),
+    Twin("split_log", {"faulty": "blind", "timeouts": 0}, "serializable", 20, walks=0),
+    Twin("split_log", {"faulty": "loser", "carts": 0}, "serializable", 30, walks=0),
+    Twin("split_log", {"faulty": "first"}, "ordered", 4),
+    Twin("split_log", {"faulty": "hopeful", "crashes": 0}, "serializable", 11),
     Twin("three_phase_commit", {"faulty": "slow", "crashes": 0}, "consistency", 11, walks=100_000),
     Twin("three_phase_commit", {"faulty": "slow", "crashes": 0, "quorum": False}, "consistency", 12, walks=100_000),
     Twin("three_phase_commit", {"faulty": "hasty"}, "consistency", 14, walks=500_000),

@@ -87,6 +87,7 @@ impl Engine {
             ("unordered", _) | ("duplicating", Some(_)) => Network::Bag,
             ("duplicating", None) => Network::Set,
             ("fifo", _) => Network::Fifo,
+            ("mailbox", _) => Network::Mailbox,
             _ => {
                 return Err(PyValueError::new_err(format!("unknown network {network:?}")));
             }

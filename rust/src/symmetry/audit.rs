@@ -474,7 +474,7 @@ impl ComparedOutcome {
         let place = |process: u16| model.shape().group.elements[element][process as usize];
         let mut sends: Vec<_> =
             self.sends.iter().map(|&(to, message)| (place(to), model.message_image(message, element))).collect();
-        if model.shape().network == Network::Fifo {
+        if model.shape().network.is_ordered() {
             sends.sort_by_key(|&(to, _)| to);
         } else {
             sends.sort_unstable();

@@ -281,7 +281,9 @@ impl Piece {
         let message = |&message: &MessageId| model.renamed_hash(Content::Message(message), places);
         let mut sum = hash::local(at, model.renamed_hash(Content::Local(local), places));
         sum = sum.wrapping_add(hash::lead(at, lead));
-        if *network != Network::Fifo {
+        if *network == Network::Mailbox {
+            sum = sum.wrapping_add(hash::queues(at, &inbox.iter().map(message).collect::<Vec<_>>()));
+        } else if *network != Network::Fifo {
             sum = inbox.iter().fold(sum, |sum, m| sum.wrapping_add(hash::pending(at, message(m))));
         } else if exact {
             let mut moved = inbox.to_vec();

@@ -112,7 +112,7 @@ impl<'t> Expander<'t> {
         } else {
             inbox::deliverable_together(model, pending)
         };
-        if deliverable.len() > 1 {
+        if deliverable.len() > 1 && model.shape().network != Network::Mailbox {
             deliverable.sort_by_cached_key(|d| (model.sender(d.message), d.place, model.message_hash(d.message)));
         }
         deliverable
@@ -386,6 +386,7 @@ impl<'t> Expander<'t> {
             if messages.iter().any(|message| message.place > 0) {
                 drop_unreachable(&mut candidates);
             }
+            self.keep_first(&mut candidates);
             return Ok(candidates);
         }
         for &Deliverable { message, copies, place } in messages {
@@ -417,7 +418,17 @@ impl<'t> Expander<'t> {
         if messages.iter().any(|message| message.place > 0) {
             drop_unreachable(&mut candidates);
         }
+        self.keep_first(&mut candidates);
         Ok(candidates)
+    }
+
+    /// Of a mailbox, keep the first message that a handler accepts. The candidates are in the order of the messages.
+    fn keep_first(&self, candidates: &mut Vec<(u16, Candidate)>) {
+        if self.model().shape().network == Network::Mailbox
+            && let Some(first) = candidates.first().map(|(_, candidate)| candidate.message)
+        {
+            candidates.retain(|(_, candidate)| candidate.message == first);
+        }
     }
 
     /// What the guard over the whole set says about these sets.

@@ -1,7 +1,7 @@
 //! Inboxes: the pending messages of one process, as a canonical list of message ids per network kind.
 //!
 //! Bag: sorted with repetitions. Set: sorted, each once. Fifo: grouped by sender in ascending order, each sender's
-//! messages in the order sent. Taking a message out and putting one in never call Python.
+//! messages in the order sent. Mailbox: in the order of arrival. Taking a message out and putting one in never call Python.
 
 use crate::system::model::{MessageId, Model, Network};
 
@@ -39,6 +39,7 @@ pub fn insert(model: &dyn Model, inbox: &[MessageId], messages: &[MessageId]) ->
                 let at = result.partition_point(|&m| model.sender(m) <= sender);
                 result.insert(at, message);
             }
+            Network::Mailbox => result.push(message),
         }
     }
     result
@@ -56,12 +57,17 @@ pub fn remove(model: &dyn Model, inbox: &[MessageId], messages: &[MessageId]) ->
     result
 }
 
-/// The distinct messages that may be consumed now: the heads of the queues, or all.
+/// The distinct messages that may be consumed now: the heads of the queues, or all. Of a mailbox all, in its order: the
+/// first that a handler accepts is taken, which guards decide.
 pub fn deliverable(model: &dyn Model, inbox: &[MessageId]) -> Vec<MessageId> {
     let mut result = inbox.to_vec();
     match model.shape().network {
         Network::Fifo => result.dedup_by_key(|m| model.sender(*m)),
         Network::Bag | Network::Set => result.dedup(),
+        Network::Mailbox => {
+            let mut met = std::collections::HashSet::new();
+            result.retain(|&message| met.insert(message));
+        }
     }
     result
 }

@@ -46,6 +46,15 @@ pub enum Network {
     Set,
     /// One queue per sender and receiver.
     Fifo,
+    /// One queue per receiver, in the order of arrival. The first message that a handler accepts is taken.
+    Mailbox,
+}
+
+impl Network {
+    /// Whether the order of the messages that a step sends to one process matters.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Network::Fifo | Network::Mailbox)
+    }
 }
 
 /// How many messages a channel holds: those that are pending from one sender for one receiver.

@@ -13,8 +13,8 @@ use crate::system::expander::Expander;
 use crate::system::initial::InitialState;
 use crate::system::intern::Interner;
 use crate::system::model::{
-    Armed, CellSet, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Network, Observed,
-    Outcome, Parts, Quantifier, Result, Status, Truth,
+    Armed, CellSet, Component, EventId, Failure, FieldId, LocalId, MessageId, Model, MonitorId, Observed, Outcome,
+    Parts, Quantifier, Result, Status, Truth,
 };
 use crate::system::property::{Tree, Value};
 use crate::system::{hash, inbox};
@@ -509,7 +509,7 @@ impl Tables {
         let (process, local, inbox, last, lead) = (usize::from(key.0), key.1, key.2, key.3, key.4);
         let model = &*self.model;
         let messages = self.inbox(inbox).iter().map(|&m| model.message_hash(m));
-        let pending = if model.shape().network == Network::Fifo {
+        let pending = if model.shape().network.is_ordered() {
             hash::queues(process, &messages.collect::<Vec<_>>())
         } else {
             messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))

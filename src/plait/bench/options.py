@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-GYRO_FIGURES = ("latency", "lan", "load", "share")
+GYRO_FIGURES = ("latency", "lan", "load", "share", "classes", "parallel", "cost")
 
 
 def _silent(_: str) -> None:
@@ -29,6 +29,14 @@ class Options:
     """Use quorum transitions instead of single messages."""
     figure: tuple[str, ...] = ("latency",)
     """Which of `GYRO_FIGURES` to measure."""
+    runs: int | None = None
+    """Runs without a fault of each program and setting, twice the number of injections; by default 100, or 4 if `quick`."""
+    jobs: int = 1
+    """Runs at the same time."""
+    faults: int = 0
+    """Make this many randomised runs with faults, instead of the figures."""
+    seed: int = 0
+    """The seed of the first run with faults."""
     examples: Path = Path("examples")
     """The folder of the example programs, which are not part of the package."""
     tla2tools: Path | None = None

@@ -45,13 +45,20 @@ BENCHMARKS: dict[str, Benchmark] = {
         extra="bmc",
     ),
     "epa": _papers(
-        "epa", "Saissi 2019, Tables 8 and 10: error propagation analysis", "repeats", "examples", extra="epa"
+        "epa",
+        "Saissi 2019, Tables 8 and 10, Figure 17: error propagation analysis",
+        "repeats",
+        "examples",
+        "runs",
+        "jobs",
+        "plot",
+        extra="epa",
     ),
     "gyro": Benchmark(
         "plait.bench.gyro.table",
         "papers",
         "Saissi 2019, section 2.8: servers at five sites",
-        frozenset({"figure", "examples", "plot"}),
+        frozenset({"figure", "faults", "seed", "examples", "plot"}),
         "serve",
     ),
     "peers": Benchmark(

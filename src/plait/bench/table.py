@@ -106,6 +106,10 @@ class Plot(msgspec.Struct, frozen=True, omit_defaults=True):
     legend: str
     also: str = ""
     """A second column, printed at the end of each bar."""
+    stacked: list[str] = []
+    """Columns of shares. If there are any, each bar has one piece per column, on a scale from 0 to 100 %."""
+    interval: tuple[str, str] | None = None
+    """The columns with the limits of the interval of `column`, drawn on stacked bars."""
 
 
 class Table(msgspec.Struct):
@@ -129,8 +133,15 @@ class Table(msgspec.Struct):
     complete: bool = True
     """False if it was interrupted."""
     plot: Plot | None = None
+    parts: list[Table] = []
+    """Further tables of the same benchmark, with columns of their own. They are printed after this one."""
     raw: dict[str, Any] = {}
     """All single measurements. Each benchmark has its own format."""
+
+    @property
+    def drawn(self) -> Table:
+        """The table that is drawn: this one or one of its parts."""
+        return next((table for table in [self, *self.parts] if table.plot is not None), self)
 
     @property
     def settings(self) -> dict[str, list[Row]]:
@@ -143,12 +154,16 @@ class Table(msgspec.Struct):
     @property
     def differs(self) -> bool:
         """Whether a result contradicts an expected one."""
-        return bool(self.errors) or any(row.differs for row in self.rows)
+        return bool(self.errors) or any(row.differs for row in self.rows) or any(part.differs for part in self.parts)
 
     @property
     def incomplete(self) -> bool:
         """Whether it was interrupted, or a run failed."""
-        return not self.complete or any(row.failed is not None for row in self.rows)
+        return (
+            not self.complete
+            or any(row.failed is not None for row in self.rows)
+            or any(part.incomplete for part in self.parts)
+        )
 
     def add(
         self,

@@ -51,7 +51,7 @@ def check(
     Parameters
     ----------
     target
-        A zoo name, a Python file (models/token.py or models/token.py:ring), a Distal file, or package.module:function.
+        A zoo name, a Python file (models/token.py or models/token.py:ring), a Distal or P file, or package.module:function.
     parameters
         Set a parameter of the model, as in -p acceptors=3. Repeat -p for several parameters. plait show TARGET lists all.
     rounds

@@ -90,7 +90,7 @@ def _other(one: Trace, second: str, parameters: dict[str, str]) -> tuple[Trace, 
 def _is_trace(given: str) -> bool:
     """Whether a file or folder is a trace, not a model."""
     path = Path(given)
-    return path.is_dir() or (path.is_file() and path.suffix not in (".py", ".distal"))
+    return path.is_dir() or (path.is_file() and path.suffix not in (".py", ".distal", ".p"))
 
 
 def load(path: Path) -> Trace:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, ArgumentCollection, CycloptsError
 
 import _plait_main
 import plait
@@ -85,7 +85,8 @@ _EXAMPLES = {
   plait rounds show distal_paxos""",
     "rounds emit": """\
   plait rounds emit distal_paxos -p ballots=3 --phases 3 -o sequential.py
-  plait rounds emit uniform_voting --assume kernel -o sequential.py""",
+  plait rounds emit uniform_voting --assume kernel --to python -o sequential.py
+  plait rounds emit distal_paxos --phases 1 --to c -o sequential.c""",
     "rounds import": """\
   plait rounds import paxos.distal -o paxos.py
   plait check paxos.distal -p phases=3""",
@@ -105,23 +106,28 @@ _EXAMPLES = {
   plait epa build main.cpp util.c --clang 14 -- -Iinclude -DTHREADS=4""",
     "epa run": """\
   plait epa run prog.epa -- 4 100
-  plait epa run prog.epa -o faulty.trace --fault bitflip:12:T_0_1:0:32 -- 4 100""",
+  plait epa run prog.epa -o faulty.trace --fault bitflip:12:T_0_1:0:32 -- 4 100
+  plait epa run prog.epa -o again.trace --replay prog.trace -- 4 100""",
     "epa show": """\
   plait epa show prog.trace --limit 50
   plait epa show prog.trace --thread T_0_1
-  plait epa show prog.trace --chrome prog.json""",
+  plait epa show prog.trace --chrome prog.json --csv prog.csv""",
     "epa sanitize": """\
   plait epa sanitize prog.trace | head
   plait epa sanitize prog.trace -o prog.txt""",
     "epa reversible": """\
   plait epa reversible prog.trace
-  plait epa reversible prog.trace --benign-same-value --allow rand""",
+  plait epa reversible prog.trace --benign-same-value --allow rand --html check.html
+  plait epa reversible prog.trace --smt2 prog.smt2 && cvc5 prog.smt2""",
     "epa compare": """\
   plait epa compare prog.trace faulty.trace --html propagation.html
   plait epa compare prog.trace faulty.trace --json | jq .threads""",
     "epa campaign": """\
-  plait epa campaign prog.epa --faults bitflip,mallsize --runs 500 -- 4 100
-  plait epa campaign prog.epa --faults skipunlock,droplock,killthread --runs 50 -- 4""",
+  plait epa campaign prog.epa --faults bitflip,mallsize --runs 500 --html runs.html --csv runs.csv -- 4 100
+  plait epa campaign prog.epa --faults skipunlock,droplock,killthread --runs 50 -- 4
+  plait epa campaign prog.epa --faults branch,my_faults.py --where function=sort --width 0.1 -- 4
+  plait epa campaign prog.epa --runs 1000 --jobs 2 --tolerance 1e-6 < input.txt
+  plait epa campaign prog.epa --oracle checker.py --ignore stderr""",
     "gyro": """\
   plait gyro analyze examples/gyro/store.py
   plait gyro analyze examples/gyro/tpcw.py --html tpcw.html""",
@@ -130,11 +136,33 @@ _EXAMPLES = {
   plait gyro analyze shop/ --dialect postgres --schema shop.sql --html shop.html
   plait gyro analyze transactions.yaml --weights weights.yaml
   plait gyro analyze shop.py --json | jq '.operations[] | select(.class == "global") | .name'""",
+    "gyro record": """\
+  plait gyro record shop.yaml -- pytest tests/
+  plait gyro record blog.yaml -- python manage.py test
+  plait gyro analyze shop.yaml
+  plait gyro serve shop:app --recording shop.yaml --data items.sql""",
     "gyro serve": """\
   plait gyro serve examples/gyro/store.py --servers 3
   plait gyro serve shop.py --db postgresql --schema shop.sql --data items.sql
+  plait gyro serve --config gyro.toml --only 0
   plait gyro serve shop.py --db postgresql --dsn "host=a dbname=shop" --dsn "host=b dbname=shop" --servers 2
+  plait gyro serve shop.py --db mariadb --servers 2
+  plait gyro serve shop.py --replicate acknowledged --rebuild 1
   curl -d '{"parameters": {"cart": 7}}' http://127.0.0.1:8401/call/create""",
+    "gyro backup": """\
+  plait gyro backup shop.backup
+  plait gyro backup shop.backup /srv/shop
+  PLAIT_GYRO_SECRET=… plait gyro backup shop.backup http://127.0.0.1:8400""",
+    "gyro restore": """\
+  plait gyro restore shop.backup --folder /srv/shop2
+  plait gyro restore shop.backup --folder /srv/shop2 --log etcd:http://127.0.0.1:2379""",
+    "gyro change": """\
+  plait gyro change --add http://127.0.0.1:8403
+  plait gyro change --remove 1
+  plait gyro change --remove 1 --dead
+  plait gyro change --application shop2.py --migration shop2.migration.sql
+  plait gyro change --application shop2:app --recording shop2.yaml
+  plait gyro change --abort""",
     "gyro status": """\
   plait gyro status
   plait gyro status http://127.0.0.1:8400 --json | jq '.servers[] | .lag'
@@ -148,7 +176,7 @@ _EXIT_CODES = "Exit codes: 0 holds, 1 violated, 2 usage or model error, 3 inconc
 
 _EPA_EXIT_CODES = (
     "Exit codes: 0 done, equal or pseudo-deterministic, 1 deviating or not pseudo-deterministic, 2 usage error, "
-    "3 inconclusive or interrupted, 4 internal error."
+    "3 inconclusive, not comparable or interrupted, 4 internal error."
 )
 _BENCH_EXIT_CODES = (
     "Exit codes: 0 all counts and verdicts are as expected, 1 a count or verdict differs, 2 usage error, 3 interrupted, a "
@@ -172,8 +200,12 @@ def _epilogue(command: str) -> str:
         codes = "Exit codes: 0 done, 2 usage or model error, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
+    if command == "gyro record":
+        codes = "Exit codes: 0 recorded, 2 usage error, or the tests failed, 4 internal error."
     if command == "gyro serve":
         codes = "Exit codes: 0 stopped, 2 usage error, 4 internal error."
+    if command in ("gyro backup", "gyro change", "gyro restore"):
+        codes = "Exit codes: 0 done, 2 usage error, 4 internal error."
     if command == "gyro status":
         codes = "Exit codes: 0 all servers work, 1 a server does not work, 2 usage error, 4 internal error."
     return f"Examples:\n{_EXAMPLES[command]}\n\n{codes}"
@@ -251,13 +283,15 @@ are shown.""",
     "show": """Print the phase structure of a protocol, and its rounds with their SEND and UPDATE parts.
 
 The main loop is unfolded once per round (Sequentialization, Fig. 9). Handlers that cannot run there are left out.""",
-    "emit": """Write the sequential program of a protocol (Sequentialization, Algorithm 1), for plait check.
+    "emit": """Write the sequential program of a protocol (Sequentialization, Algorithm 1) for plait check or other tools.
 
-Its handlers are sorted by round. plait check TARGET --rounds checks the same program directly, and shows a violation as \
-a run of the protocol itself.""",
-    "import": """Translate a Distal text to a Plait model in Python.
+--to plait (default) writes a model, --to python a program that needs nothing but Python, --to c a program for plait bmc, \
+CBMC and other checkers of C. What a language cannot express is refused by name. plait check \
+TARGET --rounds checks the same program directly, and shows a violation as a run of the protocol itself.""",
+    "import": """Translate a Distal or P text to a Plait model in Python.
 
-Each command also takes FILE.distal as a target, so a Distal text can be checked directly (docs/reference/distal.md).""",
+Each command also takes FILE.distal and FILE.p as a target, so such a text can be checked directly \
+(docs/reference/distal.md, docs/reference/p.md).""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local/global.
@@ -266,11 +300,29 @@ The analysis reads the source and runs nothing. It finds what each transaction r
 transactions conflict. Then it chooses the parameter that routes each transaction, so that as few operations as \
 possible need coordination. For each global transaction, it names the conflicts and proposes a change. A transaction \
 whose SQL is not known is global, and then all transactions that write are global.""",
+    "record": """Record a web application (Flask, FastAPI, Django): run its tests, and write the SQL of each endpoint.
+
+The command after -- runs the tests in Python processes. The recording lists the statements of each endpoint, and which \
+of their values come from the request. It is a list of transactions for plait gyro analyze. With plait gyro serve \
+--recording, servers run the application, and refuse statements that are not in the recording.""",
     "serve": """Run a SQL application on several servers, each with its own DBMS. Executions are serializable.
 
 Clients call operations over HTTP with JSON. A local operation executes at once. A global operation waits for the \
 token, and its updates travel with the token. A server that dies is restarted and recovers from the log. Ctrl-C stops \
 all servers.""",
+    "backup": """Write one consistent cut of a cluster to a file, while its servers work.
+
+The file has all updates of global and local operations in the log. Local updates must be replicated (plait gyro serve \
+--replicate). The file is checked after it was written.""",
+    "restore": """Make a new cluster from a backup, in a new folder.
+
+The new cluster has an identity of its own: servers and logs of the old one are refused. Requests from before the \
+backup are known for one more hour, and are not executed again.""",
+    "change": """Add and remove servers, and change operations and tables, while the servers work.
+
+All servers switch to the new configuration at the same entry of the log. Local operations wait meanwhile. Local updates \
+must be replicated (plait gyro serve --replicate). If a server does not get ready in time, or a migration fails, the change \
+is aborted, and nothing has changed.""",
     "status": """Show the position of the token, and the queue, throughput and lag of each server.
 
 The lag is the number of updates that a server has not applied yet.""",
@@ -278,23 +330,30 @@ The lag is the number of updates that a server has not applied yet.""",
 _EPA = {
     "build": """Compile C and C++ sources to a program that records itself.
 
-It needs clang and the libLLVM of the same version (14 or later). Arguments after -- go to clang.""",
+It needs clang and the libLLVM of the same version (14 or later). Arguments after -- go to clang. For build systems, use \
+plait-cc and plait-c++ as compilers: make CC=plait-cc.""",
     "run": """Run a program from plait epa build, and record the trace of all its threads.
 
-A trace is a folder. The recorded part survives a crash, and the trace names the threads that were cut off.""",
-    "show": "Print the events of a trace, or write them for Perfetto or the viewer.",
+A trace is a folder. The recorded part survives a crash, and the trace names the threads that were cut off. With --replay, \
+the run takes the order of locks and results such as the time from a golden run, until it diverges.""",
+    "show": "Print the events of a trace, or write them for Perfetto, pandas or the viewer.",
     "sanitize": """Print a trace without the differences that come from allocation and scheduling.
 
 Addresses become memory objects with offsets (Saissi 2019, Algorithm 4). Threads get canonical names (Algorithm 5). The \
 objects and the thread map follow the events. The digest on stderr is equal for equal traces.""",
     "reversible": """Check that comparisons with a trace are sound: no two dependent events can occur in reversed order.
 
-If the check fails, a witness is shown: the two events, and a schedule that reverses them.""",
-    "compare": "Compare a faulty run with the golden run: first deviations, and propagation of the error.",
+If the check fails, a witness is shown: the two events, and a schedule that reverses them. --replay checks comparisons with \
+runs that replay this one.""",
+    "compare": """Compare a faulty run with the golden run: first deviations, and propagation of the error.
+
+The golden run is checked first, as by plait epa reversible. If it is not proven that all differences come from the \
+fault, no difference is shown and the exit code is 3.""",
     "campaign": """Inject faults, one per run, and count the outcomes.
 
 The golden run is checked first. The outcomes are crash, hang, SDC (silent data corruption), masked and none, counted by \
-type of fault, with the share of runs in which the error spread.""",
+type of fault, with the share of runs in which the error spread. If the runs are comparable only with replay, all of \
+them replay the golden run.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
 _ELSEWHERE = {"rounds import": "plait.cli.rounds_import:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
@@ -304,13 +363,25 @@ PLACES: dict[str, str] = {}
 _LISTINGS = {"show", "graph", "zoo", "completion", "rounds show", "rounds emit", "rounds import", "gyro analyze"}
 _LISTINGS |= {"epa show", "epa sanitize"}
 """Commands whose result is their output. If it is lost, they have not done what was asked."""
+
+
+def _serve_config(_app: App, _commands: object, arguments: ArgumentCollection) -> None:
+    from plait.cli.gyro_config import read_config
+
+    read_config(arguments)
+
+
+_CONFIGS = {"gyro serve": _serve_config}
+"""Commands that also take options from a file: Cyclopts calls these functions with the arguments of the command line."""
 for _order, (_name, _help) in enumerate(_COMMANDS.items()):
     if _name in _GROUPS:
         _group = App(name=_name, help=_help, help_epilogue=_epilogue(_name), sort_key=_order)
         for _part, _about in _GROUPS[_name].items():
             _both = f"{_name} {_part}"
             PLACES[_both] = _ELSEWHERE.get(_both, f"plait.cli.{_name}:{_part}")
-            _group.command(PLACES[_both], name=_part, help=_about, help_epilogue=_epilogue(f"{_name} {_part}"))
+            _group.command(
+                PLACES[_both], name=_part, help=_about, help_epilogue=_epilogue(_both), config=_CONFIGS.get(_both, ())
+            )
         app.command(_group)
         continue
     PLACES[_name] = f"plait.cli.{_name}:{_name}"
@@ -323,7 +394,14 @@ def _distal(path: Path) -> ModuleType:
     return module_of(path)
 
 
+def _p(path: Path) -> ModuleType:
+    from plait.rounds.p.module import module_of
+
+    return module_of(path)
+
+
 reads(".distal", _distal)
+reads(".p", _p)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -332,7 +410,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _plait_main.prepare()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     remember(tokens)
-    if tokens[:1] == ["epa"]:
+    if tokens[:1] == ["epa"] or tokens[:2] == ["gyro", "record"]:
         tokens = split_dashes(tokens)
     json = any(token == "--json" or token.startswith("--json=") for token in tokens)
     with safe_streams(only_data=json) as out:

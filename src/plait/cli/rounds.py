@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Seconds, Target, split
 from plait.cli.output import emit, note, writable
 
+Language = Literal["plait", "python", "c"]
+"""A language of `plait rounds emit`."""
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 
 
@@ -79,6 +81,7 @@ def emit_program(
     target: Target,
     /,
     *,
+    to: Language = "plait",
     output: Output = None,
     parameters: Parameters = (),
     assume: str = "none",
@@ -90,6 +93,9 @@ def emit_program(
     ----------
     target
         A zoo name, a Python file, or package.module:function.
+    to
+        The language of the program: plait is a model for plait check, python needs nothing but Python, c is for plait bmc,
+        CBMC and other checkers of C.
     output
         Write the program to this file; by default to stdout.
     parameters
@@ -100,14 +106,27 @@ def emit_program(
         The number of phases of the program; by default 3.
     """
     from plait.model.loading.loader import load
+    from plait.rounds.emit.description import describe
     from plait.rounds.sequential import PHASES
-    from plait.rounds.text.program import program_text
 
     writable(output, "--output")
-    source = program_text(load(target, split(parameters)), phases=phases or PHASES, assume=assume)
+    system = load(target, split(parameters))
+    if to == "python":
+        from plait.rounds.emit.python.program import python_text
+
+        source, use = python_text(describe(system, phases=phases or PHASES, assume=assume)), f"python {output}"
+    elif to == "c":
+        from plait.rounds.emit.c.program import c_text
+
+        source, use = c_text(describe(system, phases=phases or PHASES, assume=assume)), f"plait bmc {output}"
+    else:
+        from plait.rounds.emit.plait import program_text
+
+        source = program_text(system, phases=phases or PHASES, assume=assume)
+        use = f"plait check {output}:sequential"
     if output is None:
         emit(source)
     else:
         output.write_text(source, encoding="utf-8")
-        note(f"program: {output}  (plait check {output}:sequential)")
+        note(f"program: {output}  ({use})")
     return 0

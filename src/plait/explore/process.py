@@ -111,9 +111,9 @@ class Process:
     def end(self) -> None:
         """End the process at once. The next question starts another one."""
         process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
+        if process is not None:
+            # This kills it, and closes its pipes. asyncio prints a traceback if a pipe is still open when the loop ends.
+            process._transport.close()  # type: ignore[attr-defined]
 
     async def _begin(self) -> None:
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)

@@ -8,6 +8,8 @@ import msgspec
 
 from plait.kernel.rendering import renderer
 
+FORMAT = 1
+"""The format of a Classification. It changes if its fields, or what they mean to servers, change."""
 OperationClass = Literal["local", "global", "local/global"]
 
 
@@ -20,6 +22,8 @@ class Access(msgspec.Struct, frozen=True):
     condition: str
     role: str
     place: str
+    digest: str = ""
+    """A hash of the exact entry. The condition is shortened."""
 
 
 class Blocker(msgspec.Struct, frozen=True):
@@ -64,7 +68,9 @@ class Operation(msgspec.Struct, frozen=True):
     """For each of these reasons, what to change."""
     blockers: list[Blocker] = []
     kinds: dict[str, str] = {}
-    """For each parameter, the type of the values with which it is compared: numbers or text."""
+    """For each parameter, the kind of the columns that it is compared with: number, text, uuid, …"""
+    columns: dict[str, dict[str, str]] = {}
+    """For each key, the columns that it is compared with (`table.column`), and their types."""
 
     @property
     def reason(self) -> str:
@@ -117,6 +123,7 @@ class Classification(msgspec.Struct, frozen=True):
     questions: int
     seconds: float
     warnings: list[str] = []
+    format: int = 0
 
     def count(self, classed: OperationClass) -> int:
         """The number of transactions in a class."""

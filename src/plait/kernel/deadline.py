@@ -21,6 +21,9 @@ _TURN = 0.05
 """Seconds after which a thread that waits for a call notices an exception."""
 _AGAIN = 0.02
 """Seconds between two interruptions of a call, or of a thread that has lost the exception."""
+_STARTING = RLock()
+"""Held while a thread starts. CPython gives a new thread the identity of its parent until it runs, so that an exception
+for the parent could end the new thread instead, and the parent would wait for it for ever."""
 T = TypeVar("T")
 
 
@@ -75,7 +78,7 @@ class Deadline:
 
         def fire() -> None:
             nonlocal fired
-            with lock:
+            with _STARTING, lock:
                 if not done:
                     fired = True
                     _raise_in(thread, OutOfTimeError)
@@ -142,7 +145,7 @@ def interruptible(call: Callable[[], T], interrupt: Callable[[], None]) -> T:
         done.set()
 
     try:
-        Thread(target=work, daemon=True).start()
+        _start(Thread(target=work, daemon=True))
         while not done.wait(_TURN):
             pass
     except BaseException:
@@ -159,8 +162,14 @@ def interruptible(call: Callable[[], T], interrupt: Callable[[], None]) -> T:
 def _timer(seconds: float, call: Callable[[], None]) -> Timer:
     timer = Timer(seconds, call)
     timer.daemon = True
-    timer.start()
+    _start(timer)
     return timer
+
+
+def _start(thread: Thread) -> None:
+    """Start a thread inside a block with a deadline."""
+    with _STARTING:
+        thread.start()
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:

@@ -27,7 +27,9 @@ class Extra(NamedTuple):
 
 
 _GYRO = {"sqlglot": "sqlglot", "yaml": "pyyaml", "z3": "z3-solver"}
-_SERVE = {name: name for name in ("apsw", "httptools", "psycopg", "starlette", "uvicorn")}
+_SERVE = {name: name for name in ("apsw", "httptools", "psycopg", "pymysql", "starlette", "uvicorn")} | {
+    "nats": "nats-py"
+}
 
 EXTRAS = {
     "bmc": Extra("plait bmc", {"z3": "z3-solver"}),

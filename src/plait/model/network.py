@@ -7,13 +7,13 @@ from typing import Literal, get_args
 
 from plait.kernel.errors import ModelError
 
-Kind = Literal["unordered", "duplicating", "fifo"]
+Kind = Literal["unordered", "duplicating", "fifo", "mailbox"]
 Full = Literal["block", "drop"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A kind of network with its faults. Make one with `unordered`, `duplicating` or `fifo`."""
+    """A kind of network with its faults. Make one with `unordered`, `duplicating`, `fifo` or `mailbox`."""
 
     kind: Kind
     lossy: bool = False
@@ -44,8 +44,17 @@ class Network:
                 f"network: full={self.full!r} is not known",
                 hint='give "block" (a step that sends to a full channel is not possible) or "drop" (the message is dropped)',
             )
+        if self.kind == "mailbox" and (self.lossy or self.duplications is not None or self.capacity is not None):
+            raise ModelError(
+                "network: a mailbox loses and copies no messages, and has no capacity", hint="write network=mailbox()"
+            )
         if self.full == "drop" and self.capacity is None:
             raise ModelError('network: full="drop" needs a capacity', hint='write fifo(capacity=3, full="drop")')
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the messages that a step sends to one process matters."""
+        return self.kind in ("fifo", "mailbox")
 
     def __str__(self) -> str:
         parts: list[str] = [self.kind]
@@ -86,3 +95,12 @@ def fifo(
     what it sends to a full queue is dropped (`full="drop"`).
     """
     return Network("fifo", lossy or losses is not None, losses, capacity=capacity, full=full)
+
+
+def mailbox() -> Network:
+    """One queue per receiver, of all senders, in the order in which the messages were sent. No message is lost.
+
+    A process takes the first message of its queue for which the guard of a handler is true. The messages before it stay
+    where they are. So a process can defer messages, as in Erlang and in P.
+    """
+    return Network("mailbox")

@@ -93,7 +93,8 @@ class System:
         """Which states are expanded; None: all."""
         self.spare = dict(spare or {})
         if not isinstance(self.network, Network):
-            raise ModelError(f"network={network!r} is not a network", hint="use unordered(), duplicating() or fifo()")
+            hint = "use unordered(), duplicating(), fifo() or mailbox()"
+            raise ModelError(f"network={network!r} is not a network", hint=hint)
         if not self.processes:
             raise ModelError("a System needs at least one process", hint="write for example System([Ping(), Pong()])")
         self.classes: list[type[Process]] = [type(p) for p in self.processes]
@@ -330,6 +331,11 @@ class System:
     def _check_quorums(self) -> None:
         for cls, handler in self.handlers():
             where, quorum = f"{cls.__name__}.{handler.name}", handler.size
+            if handler.quorum is not None and self.network.kind == "mailbox":
+                raise ModelError(
+                    f"{where}: a mailbox is taken message by message, and this handler takes a quorum",
+                    hint="count the messages in a field, or use unordered() or fifo()",
+                )
             if isinstance(quorum, Quorum):
                 members, size = len(self.members(quorum.role)), self.quorum_size(quorum)
                 if size < 1 or (size > members and (handler.distinct or not members)):

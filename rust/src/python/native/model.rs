@@ -13,7 +13,7 @@ use crate::symmetry::images::Images;
 use crate::system::encoding;
 use crate::system::model::{
     Armed, CellSet, Component, Evaluation, EventId, Fault, FieldId, Initial, LocalId, MessageId, Model, MonitorId,
-    Network, Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status, Truth,
+    Observed, Outcome, Parts, Quantifier, RAISED, RareEffects, Result, Shape, Status, Truth,
 };
 use crate::system::values::Values;
 use crate::util::shared::SharedMap;
@@ -138,7 +138,7 @@ impl NativeModel {
         let idle = self.idle.lock().pop();
         let mut worker = idle.unwrap_or_else(|| {
             let mut machine = Machine::new(self.program.clone());
-            machine.set_fifo(self.python.shape().network == Network::Fifo);
+            machine.set_fifo(self.python.shape().network.is_ordered());
             machine.set_stop(self.python.silent().clone());
             if self.forgets_orders {
                 machine.forget_orders();
@@ -205,7 +205,7 @@ impl NativeModel {
         let written = fields.split_off(fields.len() - shape.cells);
         let before = values.without_cells(before, shape.cells).0;
         // On an unordered network, the order of sends does not matter. It must not make outcomes differ.
-        if shape.network != Network::Fifo {
+        if !shape.network.is_ordered() {
             sends.sort_unstable();
         }
         let mut spawns: Vec<(u16, LocalId)> =

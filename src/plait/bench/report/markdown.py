@@ -20,7 +20,8 @@ def table_markdown(table: Table) -> str:
         lines.append("")
     for remark in laid.remarks:
         lines += [remark.replace("*", r"\*"), ""]
-    return "\n".join(lines[:-1] if lines[-1] == "" else lines) + "\n"
+    text = "\n".join(lines[:-1] if lines[-1] == "" else lines) + "\n"
+    return "\n".join([text, *map(table_markdown, table.parts)])
 
 
 def _escaped(cell: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from plait.bench.report.cells import measured, published
+from plait.bench.report.drawing import BAR, LINE, MARGIN, SIZE, frame, label
+from plait.bench.report.stacked import stacked_svg
 from plait.bench.table import Cell, Row, Table
 from plait.report.markup import escape, text_width
 
-_SIZE, _LINE, _BAR, _MARGIN, _AXIS, _LABELS = 11, 17, 11, 14, 480, 210
+_AXIS, _LABELS = 480, 210
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LEAST = -2
 """The power of ten at which the axis begins, if there are values below one."""
@@ -17,12 +19,14 @@ _LEAST = -2
 def table_svg(table: Table) -> str:
     """One column as bars. A diamond is the published value, hollow if the published run was stopped."""
     assert table.plot is not None
+    if table.plot.stacked:
+        return stacked_svg(table)
     column = table.plot.column
     cells = [row.cells[column] for row in table.rows if column in row.cells]
     values = [v for cell in cells for v in (cell.value, cell.published) if isinstance(v, int | float) and v > 0]
     low = max(_LEAST, min(0, math.floor(math.log10(min(values, default=1)))))
     high = max(low + 1, math.ceil(math.log10(max(values, default=10))))
-    left = _MARGIN + _LABELS
+    left = MARGIN + _LABELS
     full = left + _AXIS + 130
 
     def x(value: float) -> float:
@@ -35,43 +39,35 @@ def table_svg(table: Table) -> str:
         if not drawn:
             continue
         y += 8
-        body.append(_text(_MARGIN, y + _BAR, section, "setting"))
-        y += _LINE
+        body.append(label(MARGIN, y + BAR, section, "setting"))
+        y += LINE
         for row in drawn:
-            body.append(_text(_MARGIN + 12, y + _BAR - 1, row.variant))
+            body.append(label(MARGIN + 12, y + BAR - 1, row.variant))
             cell = row.cells[column]
-            label = ", ".join(filter(None, (measured(cell), measured(row.cells.get(table.plot.also)))))
+            value = ", ".join(filter(None, (measured(cell), measured(row.cells.get(table.plot.also)))))
             end = float(left)
             if isinstance(cell.value, int | float):
                 end = x(cell.value)
                 body.append(
-                    f'<rect class="{_kind(row)}" x="{left}" y="{y:g}" width="{max(end - left, 1):.1f}" height="{_BAR}">'
+                    f'<rect class="{_kind(row)}" x="{left}" y="{y:g}" width="{max(end - left, 1):.1f}" height="{BAR}">'
                     f"<title>{escape(_about(table, row))}</title></rect>"
                 )
             if isinstance(cell.published, int | float):
                 at = x(cell.published)
-                body.append(_diamond(at, y + _BAR / 2, cell))
+                body.append(_diamond(at, y + BAR / 2, cell))
                 # Place the number where it covers neither the bar nor the mark.
-                end = at + 4 if end - 7 <= at <= end + text_width(label, _SIZE) + 14 else end
-            body.append(_text(end + 5, y + _BAR - 1, label))
-            y += _LINE
+                end = at + 4 if end - 7 <= at <= end + text_width(value, SIZE) + 14 else end
+            body.append(label(end + 5, y + BAR - 1, value))
+            y += LINE
     axis = []
     for decade in range(low, high + 1):
         at = x(10.0**decade)
         axis.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="58" y2="{y + 4:g}"/>')
         axis.append(
-            _text(at, 52, f"{10.0**decade:,g}" if decade < 5 else f"10{str(decade).translate(_RAISED)}", "tick")
+            label(at, 52, f"{10.0**decade:,g}" if decade < 5 else f"10{str(decade).translate(_RAISED)}", "tick")
         )
-    height = y + _MARGIN
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full} {height:g}" width="{full}" height="{height:g}" '
-        f'role="img" aria-label="{escape(table.title)}"><style>{_STYLE}</style>'
-        f'<rect class="paper" width="{full}" height="{height:g}"/>'
-        + _text(_MARGIN, 18, table.title, "setting")
-        + _text(_MARGIN, 34, _legend(table, cells))
-        + "".join([*axis, *body])
-        + "</svg>\n"
-    )
+    body = [*axis, *body]
+    return frame(table.title, _legend(table, cells), width=full, height=y + MARGIN, style=_STYLE, body=body)
 
 
 def _legend(table: Table, cells: list[Cell]) -> str:
@@ -94,14 +90,9 @@ def _about(table: Table, row: Row) -> str:
 
 
 _STYLE = (
-    f"text{{font:{_SIZE}px sans-serif;fill:#222}}.setting{{font-weight:bold}}.tick{{text-anchor:middle;fill:#666}}"
-    ".paper{fill:#fff}.grid{stroke:#ddd}.bar{fill:#3b76af}.limit{fill:#b5cde3}.differs{fill:#c0392b}"
+    ".bar{fill:#3b76af}.limit{fill:#b5cde3}.differs{fill:#c0392b}"
     ".mark{fill:#e08214;stroke:#7f3b08}.hollow{fill:#fff;stroke:#7f3b08}"
 )
-
-
-def _text(x: float, y: float, raw: str, kind: str | None = None) -> str:
-    return f'<text x="{x:.1f}" y="{y:g}"{f" class={chr(34)}{kind}{chr(34)}" if kind else ""}>{escape(raw)}</text>'
 
 
 def _diamond(x: float, y: float, cell: Cell) -> str:

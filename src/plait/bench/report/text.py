@@ -35,7 +35,8 @@ def table_text(table: Table, *, width: int, color: bool) -> str:
         lines.append("")
     for remark in laid.remarks:
         lines += _wrapped(remark, width)
-    return "\n".join(lines) + "\n"
+    parts = [table_text(part, width=width, color=color) for part in table.parts]
+    return "\n".join(["\n".join(lines) + "\n", *parts])
 
 
 def _styled(line: str, style: str, color: bool) -> str:

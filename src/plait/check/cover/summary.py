@@ -48,8 +48,9 @@ def _exits(runner: Runner, exits: Sequence[EngineExit]) -> Iterator[Exit]:
 
 
 def never_ran(tabulation: Tabulation) -> dict[Place, str]:
-    """The handlers that never ran, with the reason."""
-    return {(cls, handler.name): _why(tabulation, cls, handler) for cls, handler in tabulation.never_run()}
+    """The handlers that never ran, with the reason. A front end may mark handlers that need not run."""
+    never = [(c, h) for c, h in tabulation.never_run() if h.name not in getattr(c, "__plait_optional__", ())]
+    return {(cls, handler.name): _why(tabulation, cls, handler) for cls, handler in never}
 
 
 def _why(tabulation: Tabulation, cls: type[Process], handler: Handler) -> str:

@@ -78,6 +78,8 @@ def _relevant(reduced: Runner, plain: Runner, state: Sequence[int]) -> tuple[Any
 
 def _inbox(runner: Runner, inbox: int) -> list[tuple[int, bytes]]:
     pending = [(sender, content) for _, sender, content in runner.engine.store.inbox(inbox)]
+    if runner.system.network.kind == "mailbox":
+        return pending
     if runner.system.network.kind == "fifo":
         return sorted(pending, key=lambda message: message[0])  # the order within a queue matters
     return sorted(pending)

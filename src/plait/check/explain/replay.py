@@ -103,7 +103,7 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
     """Whether a transition leads to the recorded state, with the same order in queues."""
     runner = tracer.runner
     locals_, inboxes, _, budgets = runner.engine.components(transition.state)
-    queues = runner.system.network.kind == "fifo"
+    network = runner.system.network
     known = {m.id: [m.sender, m.type, m.fields] for m in trace.messages}
     shown = state_fields(runner, transition.state)
     for index, name in enumerate(tracer.names):
@@ -115,7 +115,7 @@ def _fits(tracer: Tracer, transition: Transition, trace: Trace, event: Event) ->
         there = [list(tracer.message(m, sender)) for _, sender, m in runner.engine.store.inbox(inboxes[index])]
         recorded = [known.get(i, [""]) for i in event.state.pending.get(name, [])]
         # The order within a queue matters; the order among queues does not.
-        key = (lambda m: m[0]) if queues else exact
+        key = {"fifo": lambda m: m[0], "mailbox": lambda m: 0}.get(network.kind, exact)
         if [exact(m) for m in sorted(there, key=key)] != [exact(m) for m in sorted(recorded, key=key)]:
             return False
     cells = zip(runner.system.cells, locals_[len(tracer.names) :], strict=True)

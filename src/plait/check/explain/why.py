@@ -123,7 +123,8 @@ def _by_step(reads: list[Read]) -> list[Read]:
 
 
 def _sliced(tracer: Tracer, events: Sequence[Event], roots: set[int]) -> list[int]:
-    queues = {m.id: m.sender for m in tracer.messages} if tracer.system.network.kind == "fifo" else {}
+    kind = tracer.system.network.kind
+    queues = {m.id: m.sender if kind == "fifo" else "" for m in tracer.messages} if kind in ("fifo", "mailbox") else {}
     return sorted(_slice(events, roots, queues))
 
 

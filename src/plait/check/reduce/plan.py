@@ -46,6 +46,8 @@ MOST_PERMUTED = 5040
 """The permutations of seven processes. With more, partial-order reduction would tabulate too many images of local states."""
 
 
+_MAILBOX = "the network is a mailbox: two messages that are sent to one process do not commute"
+"""Why models with mailboxes are searched without partial-order reduction."""
 _NO_DPOR = "the model has clocks, and a tick depends on the steps of all processes"
 """Why models with clocks are searched without dynamic partial-order reduction."""
 
@@ -151,6 +153,9 @@ def plan(
     if decomposition is not None and decomposition.audited:
         unable = "some aux fields are not proven, and the audit of these fields "
         unable += "does not support symmetry"
+    mailbox = system.network.kind == "mailbox"
+    if mailbox:
+        unable = unable or "the network is a mailbox, which symmetry does not support"
     if unable is None:
         unable = _keeps_names_apart(system, temporal, symmetry + rotations)
     if unable is None and asymmetry is not None:
@@ -162,11 +167,12 @@ def plan(
         orders = (
             orders or f"symmetry is applied, with more than {MOST_PERMUTED:,} permutations, which por does not support"
         )
-    por = decide("por", orders, "stubborn sets over transition classes")
+    por = decide("por", _MAILBOX if mailbox else orders, "stubborn sets over transition classes")
     if not decide("symmetry", unable, ", ".join(parts)):
         symmetry, rotations = [], []
     bounded = f"the System has the bound {system.within.name}, which dpor does not support" if system.within else None
-    dpor = decide("dpor", _NO_DPOR if system.ticking else bounded, "persistent sets and sleep sets")
+    unable = _NO_DPOR if system.ticking else _MAILBOX if mailbox else bounded
+    dpor = decide("dpor", unable, "persistent sets and sleep sets")
     dropped = any(r.name == "decomposition" and r.applied for r in decided)
     return Plan(
         decomposition, por, symmetry, rotations, dpor, history == "last" and not dropped, decided, options.native

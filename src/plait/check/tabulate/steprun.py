@@ -147,7 +147,9 @@ class StepRun:
         if pick == len(free):
             raise NoSlotError(
                 f"{self._where} spawns {role.__name__}, but all {len(slots)} spare slots are taken",
-                hint="declare more spare slots, or guard the handler that spawns",
+                hint=getattr(
+                    role, "__plait_more_slots__", "declare more spare slots, or guard the handler that spawns"
+                ),
             )
         self.expected[free[pick]] = True
         try:

@@ -419,7 +419,7 @@ class Tabulation(Evaluation, Asymmetry):
     def _outcome(self, index: int, before: bytes, process: Process, run: StepRun, where: str) -> Outcome:
         spawns = [(slot, bytes([UP]) + self._named(p, f"{where}: spawned process")) for slot, p in run.spawned]
         # On an unordered network, the order of sends does not matter. It must not make outcomes differ.
-        sends = run.sends if self.system.network.kind == "fifo" else sorted(run.sends)
+        sends = run.sends if self.system.network.ordered else sorted(run.sends)
         self._require_room(sends, where)
         local = bytes([UP]) + self._named(process, where)
         if self.system.cells:
