@@ -145,7 +145,7 @@ impl Engine {
 
     #[getter]
     fn store(&self) -> Store {
-        Store { model: self.model.clone(), tables: self.tables.clone() }
+        Store { model: Arc::downgrade(&self.model), tables: Arc::downgrade(&self.tables) }
     }
 
     #[getter]
