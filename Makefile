@@ -19,7 +19,7 @@ ACTIONLINT := actionlint@v1.7.12
 ZIG := ziglang==0.17.0
 
 .PHONY: help setup viewer demo test checks lint rust-lint python-lint viewer-lint actionlint rust-test python-test viewer-test quick \
-  fuzz packages galera bench docs lock wheel clean
+  fuzz long packages galera bench docs lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -74,11 +74,14 @@ quick: setup rust-lint viewer-lint viewer-test ## Run formatting, lint, types an
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(PYTEST) -m "not slow" --hypothesis-profile quick
+	$(PYTEST) -m "not slow and not long" --hypothesis-profile quick
 
 TESTS := tests
 fuzz: setup ## Run the random tests with new examples; TESTS=tests/check for some of them
 	$(PYTEST) $(TESTS) --hypothesis-profile fuzz -m hypothesis
+
+long: setup packages ## Run the further cases that `make test` leaves out: other DBMS, other looks, larger searches
+	$(PYTEST) $(TESTS) -m long
 
 lint: setup rust-lint viewer-lint python-lint actionlint ## Run formatters, linters and type checkers, but no tests
 

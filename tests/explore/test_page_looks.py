@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.explore.pages import at, closed, origin, paxos
-from tests.support.browser import PHONE, browser, tab, violations
+from tests.support.browser import LOOKS, browser, tab, violations
 
 pytestmark = pytest.mark.slow
 __all__ = ["browser", "paxos"]
@@ -17,7 +17,7 @@ def fits(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
 
 
-@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
+@LOOKS
 def test_every_panel_and_dialog(browser: Browser, paxos: str, look: dict[str, object]) -> None:
     with tab(browser, allowed=(origin(paxos),), **look) as page:
         page.goto(paxos)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.explore.server import Served, explored
-from tests.support.browser import PHONE, browser, tab, violations
+from tests.support.browser import LOOKS, browser, tab, violations
 
 __all__ = ["browser"]
 
@@ -100,7 +100,7 @@ def shown(page: Page, width: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
+@LOOKS
 def test_pictures_follow_the_walk(browser: Browser, served: Served, look: dict[str, object]) -> None:
     with tab(browser, allowed=(f"http://127.0.0.1:{served.port}/",), **look) as page:
         opened(page, served)

@@ -15,6 +15,7 @@ from plait.kernel.errors import UsageError
 from plait.protocols.paxos import paxos
 from plait.protocols.ping_pong import ping_pong
 from tests.support.browser import PHONE, browser, violations
+from tests.support.further import further
 
 notebook = pytest.importorskip("tests.support.notebook")
 pytestmark = pytest.mark.slow
@@ -161,7 +162,7 @@ def test_wrong_arguments() -> None:
 # -- in a browser
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", ["light", *further("dark", "phone")])
 def test_step_through_a_run(browser: Browser, kernel: Any, look: str) -> None:
     trace = check(paxos(faulty="acceptor"), workers=1).trace
     assert trace is not None

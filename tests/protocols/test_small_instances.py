@@ -7,11 +7,14 @@ import pytest
 from plait.check.api import check
 from tests.oracle.explorer import explore
 from tests.support.agreement import compare
+from tests.support.further import further
 from tests.support.instances import INSTANCES
+
+LONG = ["online_change", "online_change, hasty", "online_change, crashes"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", INSTANCES)
+@pytest.mark.parametrize("name", [*(name for name in INSTANCES if name not in LONG), *further(*LONG)])
 def test_as_the_oracle(name: str) -> None:
     system = INSTANCES[name]()
     truth = explore(system)

@@ -17,7 +17,7 @@ from plait.report.html import report
 from plait.report.space_time.svg import space_time
 from plait.report.state_graph.svg import graph_svg
 from tests.report import samples
-from tests.support.browser import PHONE, tab, violations
+from tests.support.browser import LOOKS, PHONE, tab, violations
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Page]
@@ -233,10 +233,10 @@ def test_help_shows_the_keys_and_escape_closes_it(opened: Open) -> None:
     assert shown(page) == 1
 
 
-@pytest.mark.parametrize("context", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
+@LOOKS
 @pytest.mark.parametrize("name", ["paxos", "faults", "lasso"])
-def test_nothing_serious_for_assistive_technology(opened: Open, name: str, context: dict[str, object]) -> None:
-    page = opened(samples.SAMPLES[name](), **context)
+def test_nothing_serious_for_assistive_technology(opened: Open, name: str, look: dict[str, object]) -> None:
+    page = opened(samples.SAMPLES[name](), **look)
     press(page, "End")
     assert violations(page) == []
     for key in ("?", "l", "m", "x"):

@@ -17,7 +17,7 @@ from plait.kernel.alignment import Alignment, align
 from plait.kernel.renaming import by_position, renamed
 from plait.protocols.raft import raft
 from plait.report.diff_html import diff_page
-from tests.support.browser import PHONE, tab, violations
+from tests.support.browser import LOOKS, tab, violations
 
 pytestmark = pytest.mark.slow
 
@@ -151,7 +151,7 @@ def test_exports_have_both_runs(page: Page) -> None:
     assert "4 –  ForgetfulServer2 vote" in saved["Text"]
 
 
-@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
+@LOOKS
 def test_every_look(browser: Browser, file: Path, look: dict[str, object]) -> None:
     with tab(browser, **look) as page:
         page.goto(file.as_uri())

@@ -26,12 +26,10 @@ from plait.report.space_time.text import draw
 from plait.report.viewer import POLICY
 from plait.report.wording import access_lines
 from tests.report import samples
-from tests.support.browser import PHONE, tab, violations
+from tests.support.browser import LOOKS, tab, violations
 from tests.support.threaded_programs import counter, embrace, guess, traced
 
 pytestmark = pytest.mark.slow
-
-LOOKS = pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
 
 
 @pytest.fixture(scope="module")

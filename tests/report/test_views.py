@@ -19,11 +19,10 @@ from plait.report.html import report, trace_page
 from plait.report.picture import address, safe
 from tests.report import samples
 from tests.report.attacks import REFUSED, REMOVED
-from tests.support.browser import PHONE, tab, violations
+from tests.support.browser import LOOKS, tab, violations
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Page]
-LOOKS = pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
 
 
 @pytest.fixture

@@ -18,6 +18,14 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 AXE = Path(__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 expect.set_options(timeout=PATIENCE * 1000)
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+LOOKS = pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param({}, id="light"),
+        pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long),
+        pytest.param(PHONE, id="phone", marks=pytest.mark.long),
+    ],
+)
 
 
 def program() -> str:

@@ -25,12 +25,13 @@ from tests.gyro.belt.changing import MIGRATION, TABLES, changing, killed, load, 
 from tests.gyro.belt.log_engines import Etcd, Nats
 from tests.gyro.belt.processes import ServerFiles
 from tests.gyro.belt.variants import needs_mariadb, needs_postgresql
+from tests.support.further import further
 from tests.support.patience import PATIENCE, until
 
 DBMS = [
     pytest.param({}, id="sqlite"),
     pytest.param({"postgresql": True}, marks=needs_postgresql, id="postgresql"),
-    pytest.param({"mariadb": True}, marks=needs_mariadb, id="mariadb"),
+    pytest.param({"mariadb": True}, marks=[needs_mariadb, pytest.mark.long], id="mariadb"),
 ]
 
 
@@ -48,7 +49,7 @@ def test_servers_are_added_and_removed_under_load(dbms: dict[str, bool]) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["ready", "activate", "switched"])
+@pytest.mark.parametrize("step", ["activate", *further("ready", "switched")])
 def test_a_server_that_is_killed_in_a_change_loses_nothing(step: str) -> None:
     killed(step, 0, seed=2)
 

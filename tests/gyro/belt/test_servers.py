@@ -71,7 +71,7 @@ def test_a_server_that_dies_between_any_two_steps_recovers() -> None:
             "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()",
             marks=needs_postgresql,
         ),
-        pytest.param("mariadb", "XA RECOVER", marks=needs_mariadb),
+        pytest.param("mariadb", "XA RECOVER", marks=[needs_mariadb, pytest.mark.long]),
     ],
     ids=["postgresql", "mariadb"],
 )
