@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -263,6 +264,31 @@ def test_methods_of_python_that_classes_of_the_user_inherit_are_trusted() -> Non
 
     verdict = check(System([Heir()], properties=[always(lambda s: True)]))
     assert (verdict.status, verdict.warnings) == ("holds", [])
+
+
+def test_what_a_garbage_collection_runs_is_not_used_by_the_model() -> None:
+    """A collection may come at any time: it runs callbacks and finalizers that have nothing to do with the model."""
+
+    class Heap(Process):
+        cells: tuple[tuple[int, ...], ...] = ()
+
+        @action(when=lambda self: len(self.cells) < 3)
+        def grow(self) -> None:
+            self.cells = (*self.cells, (len(self.cells),))
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        hash(phase)
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(collected)
+    gc.set_threshold(1)
+    try:
+        verdict = check(System([Heap()], properties=[always(lambda s: True)]), native="off")
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(collected)
+    assert (verdict.status, verdict.warnings) == ("holds", [])
+    assert gc.isenabled()
 
 
 def test_a_search_that_was_ended_starts_no_interpreters(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import importlib.machinery
 import sys
 import sysconfig
@@ -86,12 +87,15 @@ class Sample:
                 else:
                     self._note(place, f"the C function {module}.{called.__name__}")
 
-        seen = self._seen
+        seen, collects = self._seen, gc.isenabled()
+        gc.disable()  # a collection would run code of others: their callbacks, and their finalizers
         sys.setprofile(profile)
         try:
             return function(*arguments)
         finally:
             sys.setprofile(None)
+            if collects:
+                gc.enable()
 
     def _note(self, place: str, what: str | None) -> None:
         if what is not None:
