@@ -13,6 +13,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 pytest_plugins = ["pytester"]
+pytest.register_assert_rewrite("tests.oracle", "tests.support")  # a failure there shows the values, too
 
 COUNTER = '''
 """Counts to a limit."""
