@@ -15,7 +15,7 @@ from plait.kernel.errors import UsageError
 from plait.kernel.extras import needs
 
 with needs("serve"):
-    import nats
+    from nats.aio.client import Client, Srv
     from nats.errors import Error as NatsError
     from nats.errors import MaxPayloadError
     from nats.js.api import RetentionPolicy, StorageType, StreamConfig
@@ -24,6 +24,15 @@ with needs("serve"):
 Result = TypeVar("Result")
 _WRONG_LAST_SEQUENCE = 10071
 _TOO_LARGE = 10054
+
+
+class _Client(Client):
+    """The client of NATS. It closes a connection that has failed before it opens the next one."""
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        if self._transport is not None:
+            self._transport.close()
+        await super()._connect_to_server(s)
 
 
 class JetStream:
@@ -54,7 +63,8 @@ class JetStream:
             given["user_credentials"] = options["credentials"]
         if (context := self._address.tls()) is not None:
             given["tls"] = context
-        connecting = nats.connect(
+        client = _Client()
+        connecting = client.connect(
             list(self._address.urls),
             connect_timeout=2,
             reconnect_time_wait=0.2,
@@ -72,7 +82,11 @@ class JetStream:
                     f"NATS refuses the connection: {self._said}",
                     hint="check the user and its password, or the credentials",
                 )
-            return tasks[0].result()
+            tasks[0].result()
+            return client
+        except BaseException:
+            await client.close()
+            raise
         finally:
             for task in tasks:
                 task.cancel()
@@ -228,6 +242,7 @@ class JetStream:
             for task in tasks:
                 task.cancel()
             await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), self._timeout)
+            await asyncio.sleep(0)  # connections that were closed just now
 
         with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
