@@ -12,27 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 import pytest
 
 from plait.bench.gyro.faults import board
-from plait.gyro.belt.application import Application
-from plait.gyro.belt.databases.outbox import Outbox
 from plait.gyro.belt.databases.sqlite.database import SqliteDatabase
 from plait.gyro.belt.identity import confirm
 from plait.gyro.belt.logs.embedded import EmbeddedLog
-from plait.gyro.belt.logs.log import LogGoneError, ReplacedError, StaleError
-from plait.gyro.belt.node import Node
-from plait.gyro.belt.records import DatabaseGoneError, LocalUpdate, OperationError, Token, link
+from plait.gyro.belt.logs.log import ReplacedError, StaleError
+from plait.gyro.belt.records import DatabaseGoneError, LocalUpdate, OperationError
 from plait.gyro.belt.replication import rebuild as rebuilding
 from plait.gyro.belt.replication.rebuild import check_replication, initial, rebuild, store_initial
 from plait.gyro.belt.replication.shipper import Shipper
 from plait.gyro.belt.service.health import Health
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.cluster import Cluster, Crash
+from tests.gyro.belt.desk import Desk
 from tests.gyro.belt.log_engines import Etcd
 from tests.gyro.belt.processes import processes
-from tests.gyro.belt.runs import GENERATED, board_routes, disturbed, judge, run, work
+from tests.gyro.belt.runs import GENERATED, disturbed, judge, run, work
 from tests.gyro.belt.variants import ROUGH, needs_mariadb, needs_postgresql
 from tests.support.engines import Engine, Mariadb, Postgresql, Sqlite, scratch
 from tests.support.patience import PATIENCE
@@ -53,68 +50,6 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """No gap between ids after a rebuild, so that one database generates the same ids."""
     monkeypatch.setattr(rebuilding, "GAP", 0)
-
-
-class Unreachable(EmbeddedLog):
-    """A log that does not answer `ship` while it is down."""
-
-    down = False
-
-    def ship(self, server: int, updates: object) -> None:
-        if self.down:
-            raise LogGoneError("timeout")
-        super().ship(server, updates)  # type: ignore[arg-type]
-
-
-class Alone:
-    """No other servers."""
-
-    def send(self, server: int, token: Token) -> bool:
-        return False
-
-    def hint(self) -> None:
-        pass
-
-
-class Desk:
-    """Server 0 of a cluster of two, without a thread of its own: tests decide when it ships."""
-
-    def __init__(
-        self, folder: Path, engine: Engine, *, acknowledged: bool = True, step: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self.folder, self.engine = folder, engine
-        self.application = Application(board, board_routes())
-        self.log = Unreachable(folder / "log.db")
-        engine.shipping = self.log.largest
-        self.database = engine.open(0, 2, step)
-        check_replication(0, True, engine.schema, self.database, self.log)
-        self.shipper = Shipper(
-            0, confirm(0, self.database, self.log), self.database, self.log, acknowledged=acknowledged, wait=0.2, step=step
-        )  # fmt: skip
-        self.node = Node(0, 2, self.database, self.log, Alone(), shipper=self.shipper)
-        self._count = 0
-
-    def write(self, operation: str, **arguments: Any) -> Any:
-        """Execute a local operation, without waiting for the log."""
-        self._count += 1
-        return self.database.write(self.application.call(f"request {self._count}", operation, arguments))
-
-    def some(self) -> None:
-        for number in range(3):
-            self.write("note", owner=0, value=number)
-            self.write("paint", person=2, colour=f"c{number}")
-            self.write("draw", owner=4, label=f"t{number}")
-
-    def close(self) -> None:
-        self.log.close()
-        self.database.close()
-
-    def rebuilt(self) -> Outbox:
-        """The database that the log gives."""
-        self.engine.lose(0)
-        database = self.engine.open(0, 2, lambda _: None)
-        rebuild(0, database, self.log)
-        return database
 
 
 @pytest.fixture(
@@ -155,38 +90,6 @@ def test_the_log_gives_the_same_rows_and_replies(desk: Callable[..., Desk]) -> N
     before = rows(open_.engine)
     open_.rebuilt().close()
     assert rows(open_.engine) == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", [pytest.param(Postgresql, marks=needs_postgresql), pytest.param(Mariadb, marks=needs_mariadb)]
-)
-def test_a_position_that_a_global_operation_has_taken_is_not_used_again(kind: type[Engine]) -> None:
-    """Operations that ran at the same time may be applied again in another order, and then have other positions."""
-    folder = scratch()
-    engine = kind(folder, board.SCHEMA)
-    desk = Desk(folder, engine)
-    try:
-        desk.some()
-        desk.shipper.ship()
-        first, second, third, *_ = desk.log.shipped(0, 0, 9)
-        engine.lose(0)
-        database = engine.open(0, 2, lambda _: None)
-        crossed, chain = [], ""
-        for update, order in ((first, 2), (second, 2), (third, 3)):
-            plain = msgspec.structs.replace(update, order=order, chain="")
-            chain = link(chain, plain)
-            crossed.append(msgspec.structs.replace(plain, chain=chain))
-        database.replay(crossed)
-        database.close()
-        found = {request: position for position, request, *_ in engine.rows(0, DONE)}
-        assert found[first.request] == 2
-        assert sorted(found) == sorted(u.request for u in (first, second, third))
-        assert len(set(found.values())) == 3
-    finally:
-        desk.close()
-        engine.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("step", ["ship", "shipped"])

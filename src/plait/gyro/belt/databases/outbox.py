@@ -14,7 +14,7 @@ import msgspec
 
 from plait.gyro.belt.databases.database import Database
 from plait.gyro.belt.logs.log import size_of
-from plait.gyro.belt.records import Call, LocalUpdate, OversizeError
+from plait.gyro.belt.records import Call, Entry, LocalUpdate, OversizeError
 
 
 @runtime_checkable
@@ -56,9 +56,14 @@ def posted(update: LocalUpdate) -> tuple[int | str | bytes, ...]:
     return (update.seq, update.order, *msgspec.structs.astuple(update)[6:11])
 
 
-def remembered(update: LocalUpdate, at: float) -> tuple[int | float | str | bytes, ...]:
-    """The row of `gyro_done` that the operation made."""
-    return (update.order, *msgspec.structs.astuple(update)[6:10], update.seq, at)
+def remembered(update: Entry | LocalUpdate, at: float) -> tuple[int | float | str | bytes, ...]:
+    """The row of `gyro_done` that the operation made.
+
+    A local operation has the same position again. A global operation has none: its place is that of its update in the log.
+    Its row has a negative number, so no local operation ever has the same one.
+    """
+    position = -update.seq if isinstance(update, Entry) else update.order
+    return position, update.request, update.operation, update.arguments, update.reply, update.seq, at
 
 
 def strange(found: Sequence[LocalUpdate], database: Outbox) -> list[LocalUpdate]:

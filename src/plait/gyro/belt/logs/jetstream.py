@@ -30,8 +30,9 @@ class _Client(Client):
     """The client of NATS. It closes a connection that has failed before it opens the next one."""
 
     async def _connect_to_server(self, s: Srv) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        transport: Any = self._transport
+        if transport is not None:
+            transport.close()
         await super()._connect_to_server(s)
 
 
@@ -56,7 +57,7 @@ class JetStream:
 
     async def _connect(self) -> Any:
         options = self._address.options
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {"reconnect_time_wait": 0.2}
         if self._address.user:
             given |= {"user": self._address.user, "password": self._address.password()}
         if "credentials" in options:
@@ -67,7 +68,6 @@ class JetStream:
         connecting = client.connect(
             list(self._address.urls),
             connect_timeout=2,
-            reconnect_time_wait=0.2,
             max_reconnect_attempts=-1,
             ping_interval=5,
             error_cb=self._error,

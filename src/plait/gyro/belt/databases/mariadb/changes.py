@@ -37,7 +37,7 @@ from plait.gyro.belt.databases.mariadb.rows import (
 from plait.gyro.belt.databases.mariadb.visit import MOVE, PLACE, Change
 from plait.gyro.belt.records import Entry, LocalUpdate, follow
 
-_PAST = f"INSERT IGNORE INTO {OURS}past VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+_PAST = f"REPLACE INTO {OURS}past VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 _PATIENT = {"lock_wait_timeout": 120}
 """How long a migration waits for others who use a table, in seconds."""
 

@@ -323,7 +323,7 @@ class MariadbDatabase(MariadbChanges):
                 chain = follow(chain, entry)
                 self.change(db, entry)
                 if entry.holder == server:
-                    remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+                    self.record(db, entry)
                 applied = entry.seq
             execute(db, MOVE, (applied, chain))
 

@@ -10,7 +10,9 @@ from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.mariadb.connection import Db, execute
 from plait.gyro.belt.databases.mariadb.rows import Table, begin_ids, first_id
 from plait.gyro.belt.databases.outbox import posted, remembered
-from plait.gyro.belt.records import LocalUpdate, follow
+from plait.gyro.belt.records import Entry, LocalUpdate, follow
+
+RECORD = f"INSERT INTO {OURS}done VALUES (%s, %s, %s, %s, %s, %s, %s)"
 
 
 class MariadbOutbox:
@@ -81,11 +83,14 @@ class MariadbOutbox:
             for update in updates:
                 chain = follow(chain, update)
                 self.patch(db, update.update, f"local update {update.position} ({update.operation})")
-                position, *row = remembered(update, time.time())
-                taken = execute(db, f"SELECT 1 FROM {OURS}done WHERE position = %s", (position,))
-                place = None if taken else position  # a global operation that ran at the same time may have it now
-                execute(db, f"INSERT INTO {OURS}done VALUES (%s, %s, %s, %s, %s, %s, %s)", (place, *row))
+                self.record(db, update)
             self._advance(db, updates[-1])
+
+    @staticmethod
+    def record(db: Db, update: Entry | LocalUpdate) -> None:
+        """Store the reply of an update of the log. If the name of the request was used again later, the last one counts."""
+        execute(db, f"DELETE FROM {OURS}done WHERE request = %s", (update.request,))
+        execute(db, RECORD, remembered(update, time.time()))
 
     def renew(self, gap: int) -> None:
         """Leave out a number of generated ids."""
@@ -112,4 +117,4 @@ def transaction(db: Db, begin: str = "START TRANSACTION") -> Iterator[None]:
 
 def last_position(db: Db) -> int:
     """The position of the last reply."""
-    return int(execute(db, f"SELECT COALESCE(MAX(position), 0) FROM {OURS}done")[0][0])
+    return int(execute(db, f"SELECT COALESCE(MAX(position), 0) FROM {OURS}done WHERE position > 0")[0][0])

@@ -14,7 +14,9 @@ import msgspec
 from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
 from plait.gyro.belt.databases.mariadb.connection import CONFLICTS, Db, MariadbConnection, code, execute, gone, inserted
+from plait.gyro.belt.databases.mariadb.outbox import RECORD
 from plait.gyro.belt.databases.mariadb.rows import Row, Table
+from plait.gyro.belt.databases.outbox import remembered
 from plait.gyro.belt.logs.log import Log, append_surely
 from plait.gyro.belt.records import Call, DatabaseGoneError, Entry, OperationError, Outcome, failed
 from plait.kernel.extras import needs
@@ -88,7 +90,7 @@ class MariadbVisit:
     def commit(self, entries: Sequence[Entry], log: Log) -> None:
         """Prepare the transaction, append to the log, commit."""
         for entry in entries:
-            remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+            execute(self._db, RECORD, remembered(entry, time.time()))
         if entries:
             execute(self._db, MOVE, (entries[-1].seq, entries[-1].chain))
             self._step("captured")
@@ -208,10 +210,10 @@ def repeated(db: Db, call: Call) -> Outcome | None:
     """The reply of an earlier execution of this request."""
     for reply, seq, position, operation, arguments, server in execute(db, _AGAIN, (call.request, call.request)):
         call.check_same(operation, arguments)
-        return Outcome(reply, seq, position, repeated=True, server=server)
+        return Outcome(reply, seq, max(position, 0), repeated=True, server=server)
     return None
 
 
 def remember(db: Db, request: str, operation: str, arguments: bytes, reply: bytes, seq: int) -> int:
-    """Store a reply. Returns its position."""
+    """Store the reply of a local operation. Returns its position."""
     return inserted(db, _DONE, (request, operation, arguments, reply, seq, time.time()))

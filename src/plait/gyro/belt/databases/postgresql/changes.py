@@ -34,7 +34,11 @@ _PLACE = (
     "ORDER BY seq DESC LIMIT 1"
 )
 _MOVE = f"WITH gone AS (DELETE FROM {OURS}tail) UPDATE {OURS}state SET applied = %s, chain = %s"
-_PAST = f"INSERT INTO {OURS}past VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+_PAST = (
+    f"INSERT INTO {OURS}past VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (request) DO UPDATE SET "
+    "(operation, arguments, reply, seq, position, server, at) = "
+    "(excluded.operation, excluded.arguments, excluded.reply, excluded.seq, excluded.position, excluded.server, excluded.at)"
+)
 _ABSORBED = (
     f"INSERT INTO {OURS}absorbed VALUES (%s, %s) ON CONFLICT (server) DO UPDATE SET position = excluded.position"
 )

@@ -26,10 +26,10 @@ import msgspec
 
 from plait.gyro.belt.databases.database import OURS, AgainError
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
-from plait.gyro.belt.databases.outbox import local_update
+from plait.gyro.belt.databases.outbox import local_update, remembered
 from plait.gyro.belt.databases.postgresql.changes import CHANGES, PostgresqlChanges
 from plait.gyro.belt.databases.postgresql.connection import PgConnection
-from plait.gyro.belt.databases.postgresql.outbox import transaction
+from plait.gyro.belt.databases.postgresql.outbox import RECORD, transaction
 from plait.gyro.belt.databases.postgresql.role import confirm_role
 from plait.gyro.belt.databases.postgresql.rows import LOCAL, SLOTS, Change, Table, definitions, install, tables
 from plait.gyro.belt.databases.postgresql.values import PostgresqlValues
@@ -259,7 +259,7 @@ class PostgresqlDatabase(PostgresqlChanges):
                     chain = follow(chain, entry)
                     self.change(db, entry)
                     if entry.holder == server:
-                        remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+                        self.record(db, entry)
                     applied = entry.seq
                 db.execute(_MOVE, (applied, chain))
 
@@ -394,7 +394,7 @@ class PostgresqlVisit:
             return
         first = entries[0]
         for entry in entries:
-            remember(self._db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+            self._db.execute(RECORD, remembered(entry, time.time()))
         self._db.execute(_MOVE, (entries[-1].seq, entries[-1].chain))
         self._step("captured")
         name = sql.Literal(f"{OURS}{self._server}:{first.epoch}:{first.turn}:{first.seq}")
@@ -457,14 +457,14 @@ def _repeated(db: psycopg.Connection[Any], call: Call) -> Outcome | None:
     rows = db.execute(_AGAIN, {"request": call.request}).fetchall()
     for reply, seq, position, operation, arguments, server in rows:
         call.check_same(operation, arguments)
-        return Outcome(reply, seq, position, repeated=True, server=server)
+        return Outcome(reply, seq, max(position, 0), repeated=True, server=server)
     return None
 
 
 def remember(
     db: psycopg.Connection[Any], request: str, operation: str, arguments: bytes, reply: bytes, seq: int
 ) -> int:
-    """Store a reply. Returns its position."""
+    """Store the reply of a local operation. Returns its position."""
     ((position,),) = db.execute(_DONE, (request, operation, arguments, reply, seq, time.time())).fetchall()
     return int(position)
 

@@ -39,7 +39,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from plait.gyro.belt.databases.database import OURS
-from plait.gyro.belt.databases.postgresql.database import CONFLICTS, changes, place, remember, run
+from plait.gyro.belt.databases.outbox import remembered
+from plait.gyro.belt.databases.postgresql.database import CONFLICTS, changes, place, run
+from plait.gyro.belt.databases.postgresql.outbox import RECORD
 from plait.gyro.belt.databases.postgresql.rows import Table
 from plait.gyro.belt.logs.log import Log, append_surely, size_of
 from plait.gyro.belt.records import Call, Entry, OperationError, chained
@@ -130,7 +132,7 @@ class PostgresqlGroup:
         if sum(map(size_of, [*self.entries, entry])) > largest:
             return
         db.execute(f"INSERT INTO {OURS}tail (seq, chain) VALUES (%s, %s)", (entry.seq, entry.chain))
-        remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+        db.execute(RECORD, remembered(entry, time.time()))
         self._step("captured")
         name = sql.Literal(f"{OURS}{self._server}:{entry.epoch}:{entry.turn}:{entry.seq}")
         db.execute(sql.SQL("PREPARE TRANSACTION {}").format(name))

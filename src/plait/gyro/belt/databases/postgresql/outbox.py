@@ -10,13 +10,14 @@ from typing import Any
 from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.outbox import posted, remembered
 from plait.gyro.belt.databases.postgresql.rows import Table, skip
-from plait.gyro.belt.records import LocalUpdate, follow
+from plait.gyro.belt.records import Entry, LocalUpdate, follow
 from plait.kernel.extras import needs
 
 with needs("serve"):
     import psycopg
 
 _POSITIONS = f"{OURS}done_position_seq"
+RECORD = f"INSERT INTO {OURS}done VALUES (%s, %s, %s, %s, %s, %s, %s)"
 _USE = f"SELECT setval('{_POSITIONS}', greatest(last_value, %s)) FROM {_POSITIONS}"
 
 
@@ -90,13 +91,15 @@ class PostgresqlOutbox:
                 for update in updates:
                     chain = follow(chain, update)
                     self.patch(db, update.update, f"local update {update.position} ({update.operation})")
-                    position, *row = remembered(update, time.time())
-                    db.execute(_USE, (position,))
-                    # A global operation that ran at the same time may have this position now.
-                    if db.execute(f"SELECT 1 FROM {OURS}done WHERE position = %s", (position,)).fetchone():
-                        ((position,),) = db.execute(f"SELECT nextval('{_POSITIONS}')").fetchall()
-                    db.execute(f"INSERT INTO {OURS}done VALUES (%s, %s, %s, %s, %s, %s, %s)", (position, *row))
+                    db.execute(_USE, (update.order,))
+                    self.record(db, update)
                 self._advance(db, updates[-1])
+
+    @staticmethod
+    def record(db: psycopg.Connection[Any], update: Entry | LocalUpdate) -> None:
+        """Store the reply of an update of the log. If the name of the request was used again later, the last one counts."""
+        db.execute(f"DELETE FROM {OURS}done WHERE request = %s", (update.request,))
+        db.execute(RECORD, remembered(update, time.time()))
 
     def renew(self, gap: int) -> None:
         """Leave out a number of generated ids."""

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS {OURS}absorbed (server INTEGER PRIMARY KEY, position 
 """
 _VARYING = {"random", "randomblob", "current_timestamp", "current_date", "current_time", "last_insert_rowid"}
 """Functions of SQL whose results differ between servers."""
-_PAST = f"INSERT OR IGNORE INTO {OURS}past VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PAST = f"INSERT OR REPLACE INTO {OURS}past VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class SqliteChanges(SqliteOutbox):

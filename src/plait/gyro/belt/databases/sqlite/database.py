@@ -58,7 +58,8 @@ CREATE TABLE IF NOT EXISTS {OURS}done (
   position INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, arguments BLOB NOT
   NULL, reply BLOB NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL);
 """
-_PLACE = f"SELECT applied, (SELECT coalesce(max(position), 0) FROM {OURS}done) FROM {OURS}state"
+_PLACE = f"SELECT applied, coalesce((SELECT seq FROM sqlite_sequence WHERE name = '{OURS}done'), 0) FROM {OURS}state"
+"""Old replies are deleted, but positions go on."""
 FULL, NORMAL = 2, 1
 
 
@@ -344,7 +345,7 @@ class SqliteDatabase(SqliteChanges):
                 chain = follow(chain, entry)
                 self.change(db, entry)
                 if entry.holder == server:
-                    remember(db, entry.request, entry.operation, entry.arguments, entry.reply, entry.seq)
+                    self.record(db, entry)
                 applied = entry.seq
             db.execute(f"UPDATE {OURS}state SET applied = ?, chain = ?", (applied, chain))
             self._step("applied")

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.outbox import posted, remembered
 from plait.gyro.belt.ids import Ids
-from plait.gyro.belt.records import LocalUpdate, follow
+from plait.gyro.belt.records import Entry, LocalUpdate, follow
 from plait.kernel.extras import needs
 
 with needs("serve"):
@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS {OURS}outbox (
   number INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL, place INTEGER NOT NULL, request TEXT NOT NULL,
   operation TEXT NOT NULL, arguments BLOB NOT NULL, reply BLOB NOT NULL, updates BLOB NOT NULL);
 """
+RECORD = f"INSERT INTO {OURS}done VALUES (?, ?, ?, ?, ?, ?, ?)"
 STREAM = f"""
 CREATE TABLE IF NOT EXISTS {OURS}stream (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL,
   chain TEXT NOT NULL, whole INTEGER NOT NULL);
@@ -97,8 +98,14 @@ class SqliteOutbox:
             for update in updates:
                 chain = follow(chain, update)
                 self.patch(db, update.update, f"local update {update.position} ({update.operation})")
-                db.execute(f"INSERT INTO {OURS}done VALUES (?, ?, ?, ?, ?, ?, ?)", remembered(update, time.time()))
+                self.record(db, update)
             self._advance(db, updates[-1])
+
+    @staticmethod
+    def record(db: apsw.Connection, update: Entry | LocalUpdate) -> None:
+        """Store the reply of an update of the log. If the name of the request was used again later, the last one counts."""
+        db.execute(f"DELETE FROM {OURS}done WHERE request = ?", (update.request,))
+        db.execute(RECORD, remembered(update, time.time()))
 
     def renew(self, gap: int) -> None:
         """Leave out a number of generated ids."""

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 
 from plait.gyro.belt.databases.database import OURS
 from plait.gyro.belt.databases.dbapi import SAVEPOINT
+from plait.gyro.belt.databases.outbox import remembered
 from plait.gyro.belt.databases.sqlite.changeset import Recorder
 from plait.gyro.belt.databases.sqlite.connection import GONE, Plans, SqliteConnection
+from plait.gyro.belt.databases.sqlite.outbox import RECORD
 from plait.gyro.belt.ids import Ids
 from plait.gyro.belt.logs.log import BehindError, FencedError, Log, ReplacedError, TooLargeError, append_surely
 from plait.gyro.belt.records import Call, Entry, ForkedError, OperationError, Outcome, failed
@@ -62,8 +64,7 @@ class SqliteVisit:
         """Append to the log, then commit. After the append the operations have happened, even if this process dies."""
         if entries:
             now = time.time()
-            done = [(e.request, e.operation, e.arguments, e.reply, e.seq, now) for e in entries]
-            self._db.executemany(_DONE, done)
+            self._db.executemany(RECORD, [remembered(e, now) for e in entries])
             last = entries[-1]
             self._db.execute(f"UPDATE {OURS}state SET applied = ?, chain = ?", (last.seq, last.chain))
             self._step("captured")
@@ -116,12 +117,12 @@ def repeated(db: apsw.Connection, call: Call) -> Outcome | None:
     """The reply of an earlier execution of this request."""
     for reply, seq, position, operation, arguments, server in db.execute(_AGAIN, (call.request,)):
         call.check_same(operation, arguments)
-        return Outcome(reply, seq, position, repeated=True, server=server)
+        return Outcome(reply, seq, max(position, 0), repeated=True, server=server)
     return None
 
 
 def remember(db: apsw.Connection, request: str, operation: str, arguments: bytes, reply: bytes, seq: int) -> int:
-    """Store a reply, so that the request is not executed again; its position."""
+    """Store the reply of a local operation, so that the request is not executed again; its position."""
     db.execute(_DONE, (request, operation, arguments, reply, seq, time.time()))
     return db.last_insert_rowid()
 
