@@ -30,6 +30,7 @@ def scratch() -> Path:
     """A folder in memory where there is one: flushing to a disk is not what these tests are about."""
     folder = Path(tempfile.mkdtemp(prefix="plait-gyro-", dir=MEMORY if MEMORY.is_dir() else None))
     folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # if the test fails
     return folder
 
 
@@ -43,6 +44,15 @@ class Engine(Protocol):
     def open(self, server: int, servers: int, step: Callable[[str], None]) -> Outbox: ...
     def rows(self, server: int, query: str) -> list[tuple[Any, ...]]: ...
     def close(self) -> None: ...
+
+
+_OPEN: list[Postgresql | Mariadb] = []
+
+
+def close_engines() -> None:
+    """Close what a test that failed has left open: a later test would get the warning of the garbage collector."""
+    for each in list(_OPEN):
+        each.close()
 
 
 class Sqlite:
@@ -104,6 +114,8 @@ class Postgresql:
         self._dsn = shared_postgresql().dsn
         self._admin = psycopg.connect(shared_postgresql().admin, autocommit=True)
         self._databases: dict[int, str] = {}
+        self._opened: list[Outbox] = []
+        _OPEN.append(self)
 
     def dsn(self, server: int) -> str:
         if server not in self._databases:
@@ -114,10 +126,12 @@ class Postgresql:
     def open(self, server: int, servers: int, step: Callable[[str], None]) -> Outbox:
         from plait.gyro.belt.databases.postgresql.database import PostgresqlDatabase
 
-        return PostgresqlDatabase(
+        made = PostgresqlDatabase(
             self.dsn(server), server=server, servers=servers, schema=self.schema, step=step, parallel=self.parallel,
             shipping=self.shipping,
         )  # fmt: skip
+        self._opened.append(made)
+        return made
 
     def lose(self, server: int) -> None:
         """The next connection gets a new database."""
@@ -130,6 +144,11 @@ class Postgresql:
             return db.execute(query).fetchall()  # type: ignore[arg-type]
 
     def close(self) -> None:
+        if self not in _OPEN:
+            return
+        _OPEN.remove(self)
+        for each in self._opened:
+            each.close()
         for name in self._databases.values():
             for (gid,) in self._admin.execute(
                 "SELECT gid FROM pg_prepared_xacts WHERE database = %s", (name,)
@@ -170,6 +189,7 @@ class Mariadb:
         self.schema = schema
         self._databases: dict[int, str] = {}
         self._opened: list[Outbox] = []
+        _OPEN.append(self)
 
     def dsn(self, server: int) -> str:
         if server not in self._databases:
@@ -199,6 +219,9 @@ class Mariadb:
             db.close()
 
     def close(self) -> None:
+        if self not in _OPEN:
+            return
+        _OPEN.remove(self)
         for each in self._opened:  # the system closes the connections of a server that dies; here nobody does
             each.close()
         db = connect(shared_mariadb().admin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,9 +217,8 @@ class _Cluster:
                     f"--add {url}: no server answers there",
                     hint=f"start it on its machine first: plait gyro serve … --join {url}",
                 )
-            log = open_log(settings)
-            number = reserve(log, int(before["used"]), url)
-            log.close()
+            with closing(open_log(settings)) as log:
+                number = reserve(log, int(before["used"]), url)
             file = Path(settings.folder) / JOINING
             known = msgspec.json.decode(file.read_bytes(), type=dict[int, str]) if file.exists() else {}
             file.write_bytes(msgspec.json.encode({**known, number: url}))

@@ -9,7 +9,7 @@ import socket
 import sys
 import urllib.parse
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -288,10 +288,9 @@ def _join(url: str, settings: Settings) -> dict[int, str]:
     from plait.gyro.belt.server import open_log
 
     try:
-        log = open_log(settings)
-        number = reserve(log, max(settings.numbers), url)
-        check_rebuild(number, log)
-        log.close()
+        with closing(open_log(settings)) as log:
+            check_rebuild(max(settings.numbers) + 1, log)
+            number = reserve(log, max(settings.numbers), url)
     except LogGoneError as error:
         raise UsageError(f"--join {url}: {error}", hint="start the log, and try again") from None
     if settings.dsns:
@@ -377,11 +376,10 @@ def _rebuild(number: int, settings: Settings, note: Tell) -> None:
     from plait.gyro.belt.supervisor import answers
 
     try:
-        log = open_log(settings)
-        now = newest(log)
-        if now is not None and now.number > settings.configuration:
-            settings = followed(settings, now)
-        log.close()
+        with closing(open_log(settings)) as log:
+            now = newest(log)
+            if now is not None and now.number > settings.configuration:
+                settings = followed(settings, now)
     except LogGoneError as error:
         raise UsageError(f"--rebuild {number}: {error}", hint="start the log, and try again") from None
     if number in settings.numbers and answers(settings.url(number)):
@@ -390,15 +388,11 @@ def _rebuild(number: int, settings: Settings, note: Tell) -> None:
             hint="a server is only rebuilt if its database is lost: stop it, and move its database away",
         )
     try:
-        log = open_log(settings)
-        check_rebuild(number, log)
-        again = msgspec.structs.replace(settings, schema=initial(log))
-        database = open_database(number, again, lambda _: None, log.largest)
-        try:
-            updates, local = rebuild(number, database, log)
-        finally:
-            database.close()
-            log.close()
+        with closing(open_log(settings)) as log:
+            check_rebuild(number, log)
+            again = msgspec.structs.replace(settings, schema=initial(log))
+            with closing(open_database(number, again, lambda _: None, log.largest)) as database:
+                updates, local = rebuild(number, database, log)
     except (LogGoneError, DatabaseGoneError) as error:
         raise UsageError(f"--rebuild {number}: {error}", hint="start the log and the DBMS, and try again") from None
     note(f"server {number} is rebuilt: {plural(updates, 'global update')}, {plural(local, 'local update')}")

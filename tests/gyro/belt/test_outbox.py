@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from plait.bench.gyro.faults import board
+from plait.gyro.belt.databases.postgresql.database import PostgresqlDatabase
 from plait.gyro.belt.records import Call, Entry, LocalUpdate, Outcome, chained
 from tests.gyro.belt.desk import Desk
 from tests.gyro.belt.variants import needs_mariadb, needs_postgresql
@@ -163,3 +166,38 @@ def test_positions_go_on_after_old_replies_are_deleted(make: Make) -> None:
     assert desk.engine.rows(0, "SELECT count(*) FROM gyro_done") == [(0,)]
     read = desk.database.read(desk.application.call("", "notes", {"owner": 0}))
     assert read.position >= wrote.position > 0
+
+
+class _FailedError(Exception):
+    """Nothing that the code expects."""
+
+
+@pytest.mark.slow
+@needs_postgresql
+@pytest.mark.parametrize("moment", ["set-up", "replay"])
+def test_connections_are_closed_after_a_failure(moment: str, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the garbage collector closes them, with a ResourceWarning, which is an error in tests."""
+    desk = make(Postgresql)
+    desk.database.write(desk.application.call("a", "note", {"owner": 0, "value": 1}))
+    desk.shipper.ship()
+    made: list[Any] = []
+    connect = psycopg.connect
+
+    def connected(*given: Any, **options: Any) -> Any:
+        made.append(connect(*given, **options))
+        return made[-1]
+
+    def fail(*_: Any) -> None:
+        raise _FailedError
+
+    monkeypatch.setattr(psycopg, "connect", connected)
+    if moment == "set-up":
+        monkeypatch.setattr("plait.gyro.belt.databases.postgresql.database.tables", fail)
+        with pytest.raises(_FailedError):
+            desk.engine.open(1, 2, lambda _: None)
+    else:
+        monkeypatch.setattr(PostgresqlDatabase, "patch", fail)
+        with closing(desk.engine.open(1, 2, lambda _: None)) as database, pytest.raises(_FailedError):
+            database.replay(desk.log.shipped(0, 0))
+    assert made
+    assert all(db.closed for db in made)

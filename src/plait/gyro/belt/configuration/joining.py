@@ -41,12 +41,12 @@ def join(number: int, url: str, settings: Settings, log: Log, open_database: Cal
     if database.identity() is not None or (database.torn and before is not None):  # it has joined before
         database.close()
         return settings
-    follower = Follower(number, database, log, first_configuration(settings, log))
     answering = None
-    if number not in follower.state.configuration.numbers:
-        answering = _Answering(number, url, settings, follower, log)
     parent = os.getppid()
     try:
+        follower = Follower(number, database, log, first_configuration(settings, log))
+        if number not in follower.state.configuration.numbers:
+            answering = _Answering(number, url, settings, follower, log)
         while number not in follower.state.configuration.numbers:
             try:
                 end = log.fence().last

@@ -19,7 +19,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -117,17 +117,16 @@ class PostgresqlDatabase(PostgresqlChanges):
                         f"PostgreSQL of server {server}: max_prepared_transactions is {prepared}, expected at least 2",
                         hint="set it to 10 in postgresql.conf and restart PostgreSQL",
                     )
-        except _GONE as error:
-            raise DatabaseGoneError(f"PostgreSQL of server {server}: {_line(error)}") from None
-        except UsageError:
+        except BaseException as error:
             self.close()
+            if isinstance(error, _GONE):
+                raise DatabaseGoneError(f"PostgreSQL of server {server}: {_line(error)}") from None
+            if isinstance(error, psycopg.Error):
+                raise UsageError(
+                    f"PostgreSQL of server {server} refuses the schema or the data: {_line(error)}",
+                    hint="correct the SQL; the role must own the database, but needs no superuser (deploy/gyro/role.sql)",
+                ) from None
             raise
-        except psycopg.Error as error:
-            self.close()
-            raise UsageError(
-                f"PostgreSQL of server {server} refuses the schema or the data: {_line(error)}",
-                hint="correct the SQL; the role must own the database, but needs no superuser (deploy/gyro/role.sql)",
-            ) from None
 
     def identity(self) -> str | None:
         """The identity of this state."""
@@ -320,7 +319,7 @@ class PostgresqlDatabase(PostgresqlChanges):
                     raise DatabaseGoneError("the server is shutting down")
                 db = psycopg.connect(self._dsn, autocommit=True, connect_timeout=5)
                 if self._shipping and not name:
-                    db.execute(LOCAL)
+                    self._set_up(db)
             yield db
         except _GONE as error:
             if isinstance(error, CONFLICTS):
@@ -330,10 +329,21 @@ class PostgresqlDatabase(PostgresqlChanges):
             if db is not None and not db.closed:
                 if self._closed or db.info.transaction_status != pq.TransactionStatus.IDLE:
                     db.close()
-                elif name:
-                    self._own[name] = db
                 else:
-                    self._pool.put(db)
+                    if name:
+                        self._own[name] = db
+                    else:
+                        self._pool.put(db)
+                    if self._closed:
+                        self.close()
+
+    @staticmethod
+    def _set_up(db: psycopg.Connection[Any]) -> None:
+        try:
+            db.execute(LOCAL)
+        except BaseException:
+            db.close()
+            raise
 
     def _surely(self, attempt: Callable[[], Result]) -> Result:
         """Retry until PostgreSQL reports no serialization failure."""
@@ -347,10 +357,12 @@ class PostgresqlDatabase(PostgresqlChanges):
     def close(self) -> None:
         """Close the unused connections. Others are closed after their use."""
         self._closed = True
-        while not self._pool.empty():
-            self._pool.get_nowait().close()
-        for db in self._own.values():
-            db.close()
+        with suppress(queue.Empty):
+            while True:
+                self._pool.get_nowait().close()
+        for name in list(self._own):
+            if (db := self._own.pop(name, None)) is not None:
+                db.close()
 
 
 class PostgresqlVisit:
