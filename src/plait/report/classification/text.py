@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from decimal import Decimal
 
 from plait.kernel.classification import Blocker, Classification, Operation
 from plait.report.markup import shorten
@@ -27,10 +28,19 @@ def summary(found: Classification) -> str:
 def effort(found: Classification) -> str:
     """How complete the search for a partitioning was."""
     if not found.exhaustive:
-        return f"This is the cheapest way to partition the keys that was found; not all {found.arrays:,} were tried."
+        return f"This is the cheapest way to partition the keys that was found; not all {_many(found.arrays)} were tried."
     if found.arrays == 1:
         return "This is the only way to partition the keys."
-    return f"This is the cheapest of {found.arrays:,} ways to partition the keys."
+    return f"This is the cheapest of {_many(found.arrays)} ways to partition the keys."
+
+
+def _many(number: int) -> str:
+    """A number that can be read.
+
+    >>> _many(266_865), _many(4**100)
+    ('266,865', '1.6e+60')
+    """
+    return f"{number:,}" if number < 10**12 else f"{Decimal(number):.1e}"
 
 
 def cost(found: Classification) -> str:
