@@ -62,6 +62,7 @@ def serve(
     only: Annotated[tuple[int, ...], Parameter(name="--only", negative=(), show_default=False)] = (),
     replicate: Annotated[Replicate | None, Parameter(name="--replicate")] = None,
     rebuild: Annotated[int | None, Parameter(name="--rebuild")] = None,
+    older_copy: Annotated[tuple[int, ...], Parameter(name="--older-copy", negative=(), show_default=False)] = (),
     join: str = "",
     upgrade: Flag = False,
     secret_file: Annotated[Path | None, Parameter(name="--secret-file")] = None,
@@ -118,6 +119,9 @@ def serve(
         it. Default: acknowledged with etcd or NATS, none with the embedded log, or what the folder was started with.
     rebuild
         Rebuild the lost database of this server from the log before the start. The old database is refused from then on.
+    older_copy
+        Go on with an older copy of the database of this server. Local operations that it executed since then are lost.
+        It is only for clusters without --replicate; others are rebuilt.
     join
         Start a new server at this URL, which builds its database from the log and waits for plait gyro change --add URL.
     upgrade
@@ -182,6 +186,10 @@ def serve(
         raise UsageError(
             f"--rebuild {rebuild}: this server is not started here", hint="choose a server that is started"
         )
+    if wrong := [n for n in older_copy if n not in (only or numbers)]:
+        raise UsageError(
+            f"--older-copy {wrong[0]}: this server is not started here", hint="choose a server that is started"
+        )
     recorded = _recorded(recording, schema, db) if recording is not None else ""
     module = None
     if recording is not None:
@@ -227,6 +235,7 @@ def serve(
             host=host,
             analyzed=analyzed(found, declared),
             upgrade=bool(upgrade),
+            older=list(older_copy),
             tls=tls,
             log_format=log_format,
             lag=max_lag,

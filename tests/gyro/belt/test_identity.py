@@ -11,17 +11,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plait.gyro.belt.identity import announce, overtaken
+from plait.gyro.belt.databases.outbox import Outbox
+from plait.gyro.belt.databases.sqlite.database import SqliteDatabase
+from plait.gyro.belt.identity import announce, confirm, overtaken
 from plait.gyro.belt.logs.embedded import EmbeddedLog
-from plait.gyro.belt.records import Entry, chained
+from plait.gyro.belt.records import Call, Entry, chained
+from plait.gyro.belt.server import _option
 from plait.gyro.belt.settings import Settings
 from plait.gyro.belt.supervisor import Supervisor, free_ports
+from plait.kernel.errors import UsageError
 from tests.gyro.belt.log_engines import Etcd
 from tests.gyro.belt.processes import Processes, processes
-from tests.support.engines import scratch
+from tests.gyro.belt.variants import needs_postgresql
+from tests.support.engines import Engine, Postgresql, Sqlite, scratch
 from tests.support.patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
+CHANGE = "UPDATE t SET v = ? WHERE id = 1"
+TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)"
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,11 @@ def copy_a_database(late: Path, early: Path) -> None:
     shutil.copytree(late / "server-0", late / "server-1")
 
 
+def restore_an_older_database(late: Path, early: Path) -> None:
+    lose_a_database(late, early)
+    shutil.copytree(early / "server-1", late / "server-1")
+
+
 def begin_anew(late: Path, early: Path) -> None:
     """A new cluster in the same folder, with the database of the old one."""
     lose_the_log(late, early)
@@ -108,6 +120,7 @@ TAMPERED: list[tuple[Callable[[Path, Path], None], str]] = [
     (go_on_from_an_older_log, "the log and server 1 have different histories"),
     (swap_databases, "the database of server 1 is that of server 0"),
     (copy_a_database, "the database of server 1 is that of server 0"),
+    (restore_an_older_database, "the database of server 1 is an older copy"),
     (begin_anew, "the log belongs to another cluster than the database of server 1"),
 ]
 
@@ -136,11 +149,149 @@ def test_a_copy_of_everything_goes_on(history: Path, tmp_path: Path) -> None:
 
 def test_starts_are_counted_and_only_the_last_one_goes_on(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path / "log.db")
-    assert [announce(0, log) for _ in range(20)] == list(range(1, 21))
-    assert announce(1, log) == 1
+    databases = [SqliteDatabase(tmp_path / f"{n}.db", server=n, schema=TABLE) for n in range(2)]
+    for number, database in enumerate(databases):
+        confirm(number, database, log)
+    assert [announce(0, databases[0], log) for _ in range(20)] == list(range(1, 21))
+    assert announce(1, databases[1], log) == 1
+    for database in databases:
+        database.close()
     assert [overtaken(0, start, log) for start in (1, 19, 20)] == [True, True, False]
     assert not overtaken(1, 1, log)
     log.close()
+
+
+class Copies:
+    """Server 0 without replication. Its database can be replaced by an older copy."""
+
+    def __init__(self, folder: Path, engine: Engine) -> None:
+        self.log, self.engine = EmbeddedLog(folder / "log.db"), engine
+        self.log.reissue(0)
+        self.database = self._open()
+        self._count = 0
+
+    def _open(self) -> Outbox:
+        return self.engine.open(0, 2, lambda _: None)
+
+    def start(self, *, older: bool = False) -> None:
+        """A process opens the database and starts; the one before it has ended."""
+        self.database.close()
+        self.database = self._open()
+        confirm(0, self.database, self.log, older=older)
+        announce(0, self.database, self.log)
+
+    def call(self) -> Call:
+        self._count += 1
+        name, value = f"r{self._count}", f"v{self._count}"
+        return Call(name, "act", {}, lambda db: b"%d" % db.execute(CHANGE, (value,)).rowcount)
+
+    def local(self) -> None:
+        self.database.write(self.call())
+
+    def everywhere(self) -> None:
+        call = self.call()
+        with self.database.visit() as visit:
+            reply, update = visit.execute(call)
+            seq, epoch = visit.seq + 1, self.log.fence().epoch
+            shipped = self.database.written()
+            made = Entry(seq, epoch, 0, 0, call.request, "act", b"{}", reply, update, shipped=shipped)
+            visit.commit(chained(visit.chain, [made]), self.log)
+
+    def copy(self, folder: Path) -> None:
+        self.database.close()
+        folder.mkdir()
+        for file in self.engine.file(0).parent.glob("server-0.db*"):  # type: ignore[attr-defined]
+            shutil.copy(file, folder / file.name)
+        self.database = self._open()
+
+    def restore(self, folder: Path) -> None:
+        self.database.close()
+        self.engine.lose(0)
+        for file in folder.iterdir():
+            shutil.copy(file, self.engine.file(0).parent / file.name)  # type: ignore[attr-defined]
+        self.database = self._open()
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Iterator[Copies]:
+    made = Copies(tmp_path, Sqlite(tmp_path, f"{TABLE}; INSERT INTO t VALUES (1, '')"))
+    made.start()
+    yield made
+    made.database.close()
+    made.log.close()
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        (["start"], True),
+        (["local", "start"], True),
+        (["local", "everywhere"], True),
+        (["everywhere", "local", "everywhere"], True),
+        (["everywhere"], False),
+        ([], False),
+    ],
+)
+def test_an_older_copy_without_replication_is_noticed(
+    since: list[str], said: bool, copies: Copies, tmp_path: Path
+) -> None:
+    """Global updates since the copy are in the log, so without a local operation and a start, nothing is lost."""
+    for name in ("local", "everywhere", "local"):
+        getattr(copies, name)()
+    copies.copy(tmp_path / "copy")
+    for name in since:
+        getattr(copies, name)()
+    copies.restore(tmp_path / "copy")
+    if said:
+        for _ in range(2):
+            with pytest.raises(UsageError, match="is an older copy") as error:
+                copies.start()
+            assert "--older-copy 0" in (error.value.spelled(_option)[1] or "")
+        copies.start(older=True)
+    for _ in range(10):
+        copies.database.apply(copies.log.read(copies.database.applied()), 0)
+        copies.start()
+
+
+class StoppedError(Exception):
+    """The process has ended."""
+
+
+@pytest.mark.parametrize("kind", [Sqlite, pytest.param(Postgresql, marks=needs_postgresql)])
+def test_no_crash_looks_like_an_older_copy(kind: type[Engine]) -> None:
+    """A process ends after its start is in the database, or between an append and the commit."""
+    folder = scratch()
+    copies = Copies(folder, kind(folder, f"{TABLE}; INSERT INTO t VALUES (1, '')"))
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    def stop_after_append(step: str) -> None:
+        if step == "appended":
+            raise StoppedError
+
+    try:
+        copies.start()
+        for _ in range(6):
+            copies.local()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(copies.log, "agree", stop)
+                with pytest.raises(StoppedError):
+                    announce(0, copies.database, copies.log)
+            copies.start()
+            copies.local()
+            copies.database.close()
+            copies.database = copies.engine.open(0, 2, stop_after_append)
+            with pytest.raises(StoppedError):
+                copies.everywhere()
+            copies.start()
+            copies.database.settle(copies.log)
+            copies.database.apply(copies.log.read(copies.database.applied()), 0)
+    finally:
+        copies.database.close()
+        copies.log.close()
+        copies.engine.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_clone_of_a_server_is_noticed(tmp_path: Path) -> None:

@@ -102,6 +102,10 @@ class GaleraDatabase:
         """Always 0: Galera replicates, so servers apply no updates."""
         return 0
 
+    def written(self) -> int:
+        """Always 0: it is not known."""
+        return 0
+
     def chain(self) -> str:
         """Always empty: servers apply no updates."""
         return ""

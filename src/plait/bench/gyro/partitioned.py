@@ -264,6 +264,10 @@ class PartitionedDatabase:
         """Always 0: servers apply no updates."""
         return 0
 
+    def written(self) -> int:
+        """Always 0: it is not known."""
+        return 0
+
     def chain(self) -> str:
         """Always empty: servers apply no updates."""
         return ""

@@ -4,6 +4,8 @@ The log has an identity, and it knows the identity of each server's database sin
 its database is the one that the log knows, and if the log has all updates that the database has applied. So a log or a
 database that was lost, swapped, copied or restored from an older backup is noticed before it answers a request. A server
 that is rebuilt (`replication/rebuild.py`) gets a new database and a new *incarnation*. The old database is then refused.
+If local updates are not replicated, an older copy of a database lacks local operations. The log knows the last start of each
+server, and how many local operations it had executed at its last global one. So such a copy is noticed, too.
 A process that starts says so in the log, and a process of the same server that still runs then stops. So two processes do
 not act as one server for long, with copies of one database.
 """
@@ -19,6 +21,9 @@ from plait.gyro.belt.databases.outbox import Outbox, strange
 from plait.gyro.belt.logs.log import Log
 from plait.kernel.errors import Argument, UsageError
 
+_STARTS = 8
+"""Processes that start at the same time with one database: whichever is the last one in the log, the database knows it."""
+
 
 class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
     """The identity of a database: its cluster, the number of its server, and a name that no copy of it changes."""
@@ -28,12 +33,20 @@ class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     incarnation: int = 0
     """How often the server was rebuilt."""
+    start: int = 0
+    """The number of the last start with this database, or a smaller one; 0 if local updates are replicated."""
+    starts: tuple[str, ...] = ()
+    """The names of the last starts, the newest first."""
+
+    def named(self) -> str:
+        """What the log knows."""
+        return msgspec.json.encode(msgspec.structs.replace(self, start=0, starts=())).decode()
 
 
-def confirm(number: int, database: Database, log: Log) -> int:
-    """Check that the database of a server and the log belong together, and that the log is not behind.
+def confirm(number: int, database: Database, log: Log, *, older: bool = False) -> int:
+    """Check that the database of a server and the log belong together, and that none of them is an older copy.
 
-    Returns the incarnation of the server.
+    `older` allows an older copy of a database whose local updates are not replicated. Returns the incarnation of the server.
     """
     cluster = log.agree("identity", uuid.uuid4().hex)
     incarnation = log.fence().incarnations.get(number, 0)
@@ -55,7 +68,30 @@ def confirm(number: int, database: Database, log: Log) -> int:
         )
     if isinstance(database, Outbox) and database.whole():
         _compare(number, database, log)
+    elif not older:
+        _confirm_newest(number, database, log)
     return incarnation
+
+
+def _confirm_newest(number: int, database: Database, log: Log) -> None:
+    """Refuse a database that lacks local operations, as far as the log can tell."""
+    after = database.applied()
+    known = 0
+    while found := log.read(after):
+        known = max([known, *(entry.shipped for entry in found if entry.holder == number)])
+        after = found[-1].seq
+    mine = msgspec.json.decode(database.identity() or "", type=Identity)
+    last = _last(number, log)
+    restarted = bool(mine.starts) and last > mine.start and log.agreed(_start(number, last)) not in mine.starts
+    if restarted or known > database.written():
+        raise UsageError(
+            f"the database of server {number} is an older copy: local operations that it executed since then are missing",
+            hint=(
+                "use its newest database, or restore all servers and the log from one backup; to go on without these "
+                "operations: ",
+                Argument("older_copy", number),
+            ),
+        )
 
 
 def _compare(number: int, database: Outbox, log: Log) -> None:
@@ -88,7 +124,7 @@ def _introduce(number: int, incarnation: int, cluster: str, database: Database, 
             f"server {number} was rebuilt, and this database is another one, or the rebuild did not finish",
             hint=("use the rebuilt database, or remove this one and rebuild again: ", Argument("rebuild", number)),
         )
-    mine = msgspec.json.encode(Identity(cluster, number, uuid.uuid4().hex)).decode()
+    mine = Identity(cluster, number, uuid.uuid4().hex).named()
     database.identify(mine)
     if log.agree(key(number), mine) != mine:
         database.identify(None)
@@ -120,7 +156,7 @@ def _recognise(number: int, incarnation: int, cluster: str, found: Identity, log
             f"and the log knows incarnation {incarnation}",
             hint="remove this database: the rebuilt one has everything that the log has",
         )
-    mine = msgspec.json.encode(found).decode()
+    mine = found.named()
     if log.agree(key(number, incarnation), mine) != mine:
         raise UsageError(
             f"the log knows another database of server {number} than this one",
@@ -128,18 +164,31 @@ def _recognise(number: int, incarnation: int, cluster: str, found: Identity, log
         )
 
 
-def announce(number: int, log: Log) -> int:
-    """Record a start of a server in the log; its number. All earlier processes of this server then stop (`overtaken`)."""
+def announce(number: int, database: Database, log: Log) -> int:
+    """Record a start of a server in the log; its number. All earlier processes of this server then stop (`overtaken`).
+
+    The database stores the name of the start before the log does, so a crash in between is harmless.
+    """
     mine = uuid.uuid4().hex
+    last = _last(number, log)
+    if not (isinstance(database, Outbox) and database.whole()):
+        known = msgspec.json.decode(database.identity() or "", type=Identity)
+        noted = msgspec.structs.replace(known, start=last + 1, starts=(mine, *known.starts)[:_STARTS])
+        database.identify(msgspec.json.encode(noted).decode())
+    while log.agree(_start(number, last + 1), mine) != mine:
+        last += 1
+    return last + 1
+
+
+def _last(number: int, log: Log) -> int:
+    """The number of the last start of a server; 0 if there was none."""
     last = 0
     step = 1
     while log.agreed(_start(number, last + step)) is not None:  # numbers have no holes
         last, step = last + step, 2 * step
     while step := step // 2:
         last += step if log.agreed(_start(number, last + step)) is not None else 0
-    while log.agree(_start(number, last + 1), mine) != mine:
-        last += 1
-    return last + 1
+    return last
 
 
 def overtaken(number: int, start: int, log: Log) -> bool:

@@ -441,7 +441,7 @@ class Node:
         try:
             with began as group:
                 self.applied = group.seq
-                shipped = 0 if self.shipper is None else self.shipper.ship()  # all that the snapshots may contain
+                shipped = self._shipped()  # all that the snapshots may contain
                 make = functools.partial(self._entry, shipped=shipped)
                 group.run([w.call for w in chosen], make, self.log.largest)
                 group.commit(self.log)
@@ -460,6 +460,10 @@ class Node:
         self._step("replied")
         return list(group.entries)
 
+    def _shipped(self) -> int:
+        """Ship all local updates; the number of local operations on which a global one may depend."""
+        return self.database.written() if self.shipper is None else self.shipper.ship()
+
     def _entry(self, seq: int, call: Call, reply: bytes, update: bytes, shipped: int) -> Entry:
         arguments = msgspec.json.encode(call.arguments)
         return Entry(
@@ -474,7 +478,7 @@ class Node:
             try:
                 with self.database.visit() as visit:
                     self.applied = visit.seq
-                    shipped = 0 if self.shipper is None else self.shipper.ship()
+                    shipped = self._shipped()
                     begin = time.perf_counter()
                     entries = self._batch(visit, snapshot, done, shipped)
                     self._pace = (time.perf_counter() - begin) / max(len(snapshot), 1)

@@ -32,7 +32,9 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     incarnation: int = 0
     """The incarnation of the server that executed it (see `LocalUpdate`)."""
     shipped: int = 0
-    """The number of local updates of this server that were in the log before it: it may depend on these, and no others."""
+    """The number of local updates of this server that were in the log before it: it may depend on these, and no others.
+
+    If local updates are not replicated: how many the server had executed, or 0 if its DBMS does not count them."""
 
 
 class LocalUpdate(msgspec.Struct, frozen=True, array_like=True):

@@ -408,8 +408,8 @@ def main(arguments: list[str], *, open_database: Open = open_database) -> int:
         if member:
             version = agree(number, settings, application.module, database, log, now)
             check_replication(number, replicate, settings.schema, database, log)
-            node.incarnation = confirm(number, database, log)
-            start = announce(number, log)
+            node.incarnation = confirm(number, database, log, older=number in settings.older)
+            start = announce(number, database, log)
             if replicate and isinstance(database, Outbox):
                 node.shipper = Shipper(
                     number, node.incarnation, database, log, acknowledged=settings.replicate == "acknowledged",

@@ -76,6 +76,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The analysis and the schema, as the servers of a cluster must agree on them."""
     upgrade: bool = False
     """Whether servers may go on with other code than before."""
+    older: list[int] = []
+    """The servers that may start with an older copy of their database."""
 
     members: list[int] = []
     """The numbers of the servers of `urls`; empty if they are 0, 1, 2, …"""

@@ -28,7 +28,9 @@ def summary(found: Classification) -> str:
 def effort(found: Classification) -> str:
     """How complete the search for a partitioning was."""
     if not found.exhaustive:
-        return f"This is the cheapest way to partition the keys that was found; not all {_many(found.arrays)} were tried."
+        return (
+            f"This is the cheapest way to partition the keys that was found; not all {_many(found.arrays)} were tried."
+        )
     if found.arrays == 1:
         return "This is the only way to partition the keys."
     return f"This is the cheapest of {_many(found.arrays)} ways to partition the keys."

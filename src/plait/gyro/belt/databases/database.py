@@ -65,6 +65,9 @@ class Database(Protocol):
     def applied(self) -> int:
         """The seq of the last update that the state contains."""
 
+    def written(self) -> int:
+        """How many local operations were committed here, or a number between that and the next ones; 0: it is not known."""
+
     def identity(self) -> str | None:
         """The identity of this state, as `identify` stored it. None: the DBMS is new."""
 

@@ -158,6 +158,10 @@ class PostgresqlDatabase(PostgresqlChanges):
         """The seq of the last update that the state contains."""
         return self._surely(self._place)[0]
 
+    def written(self) -> int:
+        """How many local operations have begun to commit. A crash does not make it smaller: the next visit flushes it."""
+        return self._query(f"SELECT last_value * is_called::int FROM {OURS}done_position_seq")
+
     def _query(self, statement: str) -> int:
         with self._connection("") as db:
             return _int(db, statement)

@@ -221,6 +221,11 @@ class SqliteDatabase(SqliteChanges):
         with self._reader() as db:
             return self._place(db)[0]
 
+    def written(self) -> int:
+        """How many local operations were committed here."""
+        with self._reader() as db:
+            return self._place(db)[1]
+
     @staticmethod
     def _place(db: apsw.Connection) -> tuple[int, int]:
         ((seq, position),) = db.execute(_PLACE)
