@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from plait.gyro.belt.client import CallError, Client
 from plait.gyro.belt.http import Peer
 from plait.gyro.belt.wire.async_client import AsyncClient
+from plait.gyro.belt.wire.cluster import Sending
 from plait.gyro.belt.wire.frames import PREAMBLE, REPLY, Replies, request
 from plait.gyro.belt.wire.link import Link, NoFramesError
 from plait.kernel.errors import UsageError
@@ -276,3 +277,23 @@ def test_a_proxy_that_knows_only_http_is_noticed() -> None:
         link.call("notes", b"{}")
     link.close()
     proxy.join(PATIENCE)
+
+
+@pytest.mark.parametrize("status", [502, 503, 504, 429])
+def test_a_proxy_that_says_in_html_that_a_server_is_away_is_asked_again(status: int) -> None:
+    page = b"<html><h1>Bad Gateway</h1>\n</html>"
+    sending = Sending("note", {"owner": 1}, "", 0, patience=PATIENCE)
+    assert sending.answered(status, page) is None
+    assert sending.wait > 0
+    with pytest.raises(CallError, match=f"with status {status}: <html><h1>Bad Gateway</h1> </html>") as error:
+        Sending("note", {}, "", 0, patience=0).answered(status, page)
+    assert error.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"), [(200, b"<html>Welcome</html>"), (404, b"Not Found"), (307, b""), (307, b"{}"), (500, b"[1]")]
+)
+def test_what_is_no_answer_of_a_server_is_an_error_of_the_call(status: int, answer: bytes) -> None:
+    with pytest.raises(CallError) as error:
+        Sending("note", {}, "", 0, patience=PATIENCE).answered(status, answer)
+    assert error.value.status == status

@@ -86,6 +86,9 @@ def fetch(urls: str | Sequence[str], *, tls: TlsContext | None = None, above: in
 
 
 _REPLIES = msgspec.json.Decoder(Reply)
+_CONTENTS = msgspec.json.Decoder(dict[str, Any])
+_BUSY = (429, 502, 503, 504)
+"""Proxies answer with 502 and 504 for a server that does not. The call has a name, so it can be sent again."""
 
 
 class Sending:
@@ -108,21 +111,33 @@ class Sending:
 
     def answered(self, status: int, answer: bytes) -> Reply | None:
         """The reply; None: it must be sent again. Raises CallError if it was refused, or the operation raised."""
-        if status == 200:
-            return _REPLIES.decode(answer)
-        content = msgspec.json.decode(answer)
+        try:
+            if status == 200:
+                return _REPLIES.decode(answer)
+            content = _CONTENTS.decode(answer)
+        except msgspec.DecodeError:  # something else answers, a proxy for example
+            text = " ".join(answer[:200].decode(errors="replace").split())
+            content = {
+                "error": f"server {self.server} does not answer; what answers at its URL says, with status {status}: {text}",
+                "hint": "give the URL of a server of `plait gyro serve`",
+            }
         self.wait, self.moved = 0.0, ""
-        if status == 307:
+        if status == 307 and "map" in content and "url" in content:
             self.server = int(content["map"])
             self.moved = str(content["url"]).partition("/call/")[0]
             self.configuration = max(self.configuration, int(content.get("configuration", 0)))
             return None
         now = time.monotonic()
-        if status in (429, 503) and now + self._pause < self._deadline:
+        if status in _BUSY and now + self._pause < self._deadline:
             self.wait = max(self._pause, min(float(content.get("retry_after", 0)), self._deadline - now))
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
             return None
-        raise CallError(content["error"], hint=content.get("hint"), status=status, raised=content.get("raised", ""))
+        raise CallError(
+            str(content.get("error", content)),
+            hint=content.get("hint"),
+            status=status,
+            raised=content.get("raised", ""),
+        )
 
     def unanswered(self, error: OSError) -> Reply | None:
         """There was no answer: as `answered` with 503."""
