@@ -36,7 +36,11 @@ DBMS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dbms", DBMS[:2])
+@pytest.mark.parametrize(
+    "dbms",
+    [{}, pytest.param({"postgresql": True}, marks=[needs_postgresql, pytest.mark.long])],
+    ids=["sqlite", "postgresql"],
+)
 def test_servers_are_added_and_removed_under_load(dbms: dict[str, bool]) -> None:
     with changing(2, **dbms) as running:
         with meanwhile(lambda: load(running, 1, 80)):

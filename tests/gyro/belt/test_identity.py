@@ -131,7 +131,7 @@ def test_what_does_not_belong_together_is_refused(
 ) -> None:
     shutil.copytree(history / "late", tmp_path / "data")
     tamper(tmp_path / "data", history / "early")
-    for _ in range(2):  # a second attempt is refused, too
+    for _ in range(2 if tamper is lose_a_database else 1):  # the second attempt begins with what the first one has left
         done = start(tmp_path / "data", 1)
         assert done.returncode == 2, done.stderr
         assert said in done.stderr

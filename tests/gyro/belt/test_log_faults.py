@@ -19,6 +19,7 @@ from plait.gyro.belt.records import chained
 from plait.kernel.errors import UsageError
 from tests.gyro.belt.log_engines import Certificates, Credentials, Etcd, Nats, Proxy, opener, through
 from tests.gyro.belt.log_writers import Load, entry
+from tests.support.further import further
 from tests.support.patience import until
 
 pytestmark = pytest.mark.slow
@@ -111,13 +112,14 @@ def test_kill_under_load_loses_nothing_that_was_acknowledged(victim: str, tmp_pa
             stream.close()
 
 
-def test_a_cluster_of_etcd_goes_on_without_any_one_of_its_members(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [1, *further(3)])
+def test_a_cluster_of_etcd_goes_on_without_any_one_of_its_members(killed: int, tmp_path: Path) -> None:
     engine = Etcd(tmp_path, members=3)
     try:
         open_log = opener(address(engine.where))
         load = Load(open_log, writers=2)
         try:
-            for member in engine.processes:
+            for member in engine.processes[:killed]:
                 work(load, 10)
                 member.kill()
                 work(load, 10)
@@ -130,13 +132,14 @@ def test_a_cluster_of_etcd_goes_on_without_any_one_of_its_members(tmp_path: Path
         engine.close()
 
 
-def test_a_cluster_of_nats_goes_on_without_any_one_of_its_servers(etcd: Etcd, tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [1, *further(3)])
+def test_a_cluster_of_nats_goes_on_without_any_one_of_its_servers(killed: int, etcd: Etcd, tmp_path: Path) -> None:
     engine = Nats(tmp_path, servers=3)
     try:
         open_log = opener(address(f"{engine.where}?replicas=3"), address(etcd.where))
         load = Load(open_log, writers=2)
         try:
-            for server in engine.processes:
+            for server in engine.processes[:killed]:
                 work(load, 10)
                 server.kill()
                 work(load, 10)

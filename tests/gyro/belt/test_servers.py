@@ -32,6 +32,7 @@ from tests.gyro.belt.log_engines import Etcd, Nats
 from tests.gyro.belt.processes import Processes, processes
 from tests.gyro.belt.runs import GENERATED, judge, work
 from tests.gyro.belt.variants import needs_mariadb, needs_postgresql
+from tests.support.further import further
 from tests.support.patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
@@ -354,7 +355,7 @@ def test_a_folder_belongs_to_one_dbms(
     assert f"hint: use --db {made}; or begin a new cluster" in said
 
 
-@pytest.mark.parametrize("application", ["store.py", "store_core.py"])
+@pytest.mark.parametrize("application", ["store.py", *further("store_core.py")])
 def test_serve_and_stop(application: str, tmp_path: Path) -> None:
     """The command as a user has it: it starts, answers, and ends with Ctrl-C."""
     (port,) = free_ports(1)
