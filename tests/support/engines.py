@@ -9,7 +9,8 @@ import itertools
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,9 +50,12 @@ class Engine(Protocol):
 _OPEN: list[Postgresql | Mariadb] = []
 
 
-def close_engines() -> None:
+@contextmanager
+def closed_engines() -> Iterator[None]:
     """Close what a test that failed has left open: a later test would get the warning of the garbage collector."""
-    for each in list(_OPEN):
+    before = list(_OPEN)
+    yield
+    for each in [engine for engine in _OPEN if engine not in before]:
         each.close()
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.engines import close_engines
+from tests.support.engines import closed_engines
 
 
 @pytest.fixture(autouse=True)
-def closed_engines() -> Iterator[None]:
+def _closed_engines() -> Iterator[None]:
     """A connection that a failed test has left open would fail another test, with a ResourceWarning."""
-    yield
-    close_engines()
+    with closed_engines():
+        yield

@@ -30,10 +30,16 @@ class _Client(Client):
     """The client of NATS. It closes a connection that has failed before it opens the next one."""
 
     async def _connect_to_server(self, s: Srv) -> None:
+        self.abort()
+        await super()._connect_to_server(s)
+
+    def abort(self) -> None:
+        """Close the connection, also if the server does not read what was sent."""
         transport: Any = self._transport
         if transport is not None:
             transport.close()
-        await super()._connect_to_server(s)
+        if (writer := getattr(transport, "_bare_io_writer", None)) is not None:
+            writer.transport.abort()
 
 
 class JetStream:
@@ -44,6 +50,7 @@ class JetStream:
         self._timeout = timeout
         self._said = ""
         self._denied = asyncio.Event()
+        self._client: _Client | None = None
         self._waiting: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
@@ -64,7 +71,7 @@ class JetStream:
             given["user_credentials"] = options["credentials"]
         if (context := self._address.tls()) is not None:
             given["tls"] = context
-        client = _Client()
+        client = self._client = _Client()
         connecting = client.connect(
             list(self._address.urls),
             connect_timeout=2,
@@ -238,14 +245,17 @@ class JetStream:
         """End the event loop, and what still runs in it."""
 
         async def cancel() -> None:
+            if self._client is not None:
+                self._client.abort()
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
-            await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), self._timeout)
-            await asyncio.sleep(0)  # connections that were closed just now
+            await asyncio.wait(tasks | {asyncio.create_task(asyncio.sleep(0))}, timeout=self._timeout)
+            if self._client is not None:
+                self._client.abort()  # the last attempt to connect again
+            await asyncio.sleep(0)
 
-        with contextlib.suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=self._timeout)
         if not self._thread.is_alive():
