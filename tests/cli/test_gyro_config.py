@@ -21,7 +21,7 @@ VALUES: dict[str, Any] = {
     "client-rate": 2.5, "rate": 100, "queue": 9, "trusted-proxy": ["10.0.0.1"], "tls-certificate": "c.pem",
     "tls-key": "/k.pem", "tls-ca": "ca.pem", "tls-clients": "optional",
     "fence": "etcd:http://f:1", "replicate": "background", "rebuild": 1, "upgrade": True, "recording": "shop.yaml",
-    "join": "http://d:3",
+    "join": "http://d:3", "older-copy": [2],
 }  # fmt: skip
 FILES = {
     "application",
@@ -88,7 +88,8 @@ def test_without_a_file_nothing_changes() -> None:
         ("port = [1, 2]\n", "port is a list", "give one value"),
         ("port = true\n", "port is neither a string nor a number", "port = "),
         ("url = [{a = 1}]\n", "url is neither a string nor a number", "url = "),
-        ("port = 0\n", "--port", ""),
+        ("port = 0\n", "gyro.toml: '0' is too small", "give 1 or more"),
+        ('port = "x"\n', "gyro.toml: 'x' does not fit", "expected a whole number"),
         ('db = "oracle"\n', "oracle", ""),
         ("rate = -1\n", "--rate", ""),
         ("folder = 3\nport = 0\n", "--port", ""),

@@ -76,12 +76,15 @@ def seconds(text: str) -> float:
 def _converter(read: Callable[[str], Any], least: float) -> Callable[[Any, Sequence[Token]], Any]:
     def convert(_type: Any, tokens: Sequence[Token]) -> Any:
         text = tokens[0].value
+        option = (tokens[0].keyword or "") + (
+            f" from {tokens[0].source}" if tokens[0].source not in ("", "cli") else ""
+        )
         try:
             value = read(text)
         except ValueError as error:
-            raise UsageError(f"{tokens[0].keyword}: {text!r} does not fit", hint=str(error)) from None
+            raise UsageError(f"{option}: {text!r} does not fit", hint=str(error)) from None
         if value < least:
-            raise UsageError(f"{tokens[0].keyword}: {text!r} is too small", hint=f"give {least:g} or more")
+            raise UsageError(f"{option}: {text!r} is too small", hint=f"give {least:g} or more")
         return value
 
     return convert
