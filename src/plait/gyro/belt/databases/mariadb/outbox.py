@@ -89,8 +89,7 @@ class MariadbOutbox:
     @staticmethod
     def record(db: Db, update: Entry | LocalUpdate) -> None:
         """Store the reply of an update of the log. If the name of the request was used again later, the last one counts."""
-        execute(db, f"DELETE FROM {OURS}done WHERE request = %s", (update.request,))
-        execute(db, RECORD, remembered(update, time.time()))
+        execute(db, f"REPLACE{RECORD.removeprefix('INSERT')}", remembered(update, time.time()))
 
     def renew(self, gap: int) -> None:
         """Leave out a number of generated ids."""

@@ -18,6 +18,11 @@ with needs("serve"):
 
 _POSITIONS = f"{OURS}done_position_seq"
 RECORD = f"INSERT INTO {OURS}done VALUES (%s, %s, %s, %s, %s, %s, %s)"
+_RECORD_AGAIN = (
+    f"{RECORD} ON CONFLICT (request) DO UPDATE SET (position, operation, arguments, reply, seq, at) = "
+    "(excluded.position, excluded.operation, excluded.arguments, excluded.reply, excluded.seq, excluded.at)"
+)
+"""A DELETE would read, and conflict with operations that run."""
 _USE = f"SELECT setval('{_POSITIONS}', greatest(last_value, %s)) FROM {_POSITIONS}"
 
 
@@ -98,8 +103,7 @@ class PostgresqlOutbox:
     @staticmethod
     def record(db: psycopg.Connection[Any], update: Entry | LocalUpdate) -> None:
         """Store the reply of an update of the log. If the name of the request was used again later, the last one counts."""
-        db.execute(f"DELETE FROM {OURS}done WHERE request = %s", (update.request,))
-        db.execute(RECORD, remembered(update, time.time()))
+        db.execute(_RECORD_AGAIN, remembered(update, time.time()))
 
     def renew(self, gap: int) -> None:
         """Leave out a number of generated ids."""
