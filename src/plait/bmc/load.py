@@ -108,8 +108,6 @@ def load(
             hint=f"give a .plait file, a C file, a Python file, or one of {', '.join(zoo())}",
         )
     if path.suffix in (".c", ".i"):
-        if given:
-            raise UsageError(f"{target}: a C program has no parameters", hint="leave -p out")
         from plait.bmc.c.load import load_c
 
         return load_c(
@@ -119,6 +117,7 @@ def load(
             threads=reading.threads,
             overflow=reading.overflow,
             leaks=reading.leaks,
+            macros=given,
         )
     return parse_program(read(path), given, target, atomic=reading.atomic)
 

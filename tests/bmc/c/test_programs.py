@@ -13,7 +13,9 @@ import pytest
 
 from plait.bmc import check
 from plait.bmc.c.load import load_c
+from plait.bmc.load import load
 from plait.bmc.verdict import UNDEFINED
+from plait.kernel.errors import UsageError
 from tests.bmc.c.expectations import PROGRAMS, SILENT, options, said
 
 
@@ -45,6 +47,46 @@ def test_main_gets_any_number_of_words(condition: str, expected: str, tmp_path: 
     file.write_text(f"#include <assert.h>\n{text}", encoding="utf-8")
     verdict = check(load_c(file), properties=["assertions"], timeout=120)
     assert [p.status for p in verdict.properties] == [expected]
+
+
+WORDS = """
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#ifndef LIMIT
+#define LIMIT 1
+#endif
+int main(int argc, char *argv[]) {
+  int count = 2, more;
+  short small;
+  if (argc > 2) { fprintf(stderr, "usage: %s [count]\\n", argv[0]); exit(1); }
+  if (argc == 2) count = atoi(argv[1]);
+  assert(scanf("%d %hd", &more, &small) == 2);
+  assert(CONDITION);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("small <= 32767 * LIMIT", "holds"), ("count != more - 77", "violated"), ("argc != 2 || count > 9", "violated")],
+)
+def test_what_a_program_reads_is_any_number(condition: str, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "input.c"
+    file.write_text(WORDS.replace("CONDITION", condition), encoding="utf-8")
+    verdict = check(load_c(file), properties=["assertions"], timeout=120)
+    assert [p.status for p in verdict.properties] == [expected]
+
+
+def test_parameters_of_a_c_program_are_macros(tmp_path: Path) -> None:
+    file = tmp_path / "input.c"
+    file.write_text(WORDS.replace("CONDITION", "small <= 100 * LIMIT"), encoding="utf-8")
+    for limit, expected in ((1, "violated"), (328, "holds")):
+        verdict = check(load(str(file), {"LIMIT": limit}), properties=["assertions"], timeout=120)
+        assert [p.status for p in verdict.properties] == [expected]
+    with pytest.raises(UsageError, match="has no macro OTHER"):
+        load(str(file), {"OTHER": 1})
 
 
 RACES = {

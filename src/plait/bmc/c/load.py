@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from plait.bmc.c.reading.tree import Cast, Definition, Name, nodes
 from plait.bmc.c.reading.types import INT, VOID, Integer, Pointer, Void
 from plait.bmc.c.reading.unit import Unit
+from plait.bmc.c.translation.buffers import words
 from plait.bmc.c.translation.model import Model, Options, reachable
 from plait.bmc.c.translation.threads import finish
 from plait.bmc.c.translation.translator import Translator
@@ -28,18 +31,21 @@ def load_c(
     threads: int = 4,
     overflow: bool = False,
     leaks: bool = False,
+    macros: Mapping[str, str | int | bool] | None = None,
 ) -> Program:
     """Translate a C program with POSIX threads.
 
     `unwind` bounds recursion, `objects` the objects of a malloc in a loop, `threads` the threads of a pthread_create in
     a loop whose number of iterations is not known. A run that exceeds a bound violates the property `limits`.
+    `macros` are defined before the first line, as by `gcc -D`.
     With `overflow`, the overflow of a signed number is a violation; with `leaks`, a thread that is never joined.
     """
     for name, value in (("unwind", unwind), ("objects", objects), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{name}={value} is too small", hint="give 1 or more")
     try:
-        return _loaded(Path(path), Options(unwind, objects, threads, overflow, leaks))
+        unit = Unit(Path(path), _defined(Path(path), macros or {}))
+        return _loaded(unit, Options(unwind, objects, threads, overflow, leaks))
     except (RecursionError, ctypes.ArgumentError):
         # ctypes wraps a RecursionError in a function that converts an argument.
         raise UsageError(
@@ -48,8 +54,19 @@ def load_c(
         ) from None
 
 
-def _loaded(path: Path, options: Options) -> Program:
-    unit = Unit(path)
+def _defined(path: Path, macros: Mapping[str, str | int | bool]) -> list[str]:
+    """The options of the preprocessor that define macros."""
+    text = path.read_text(encoding="utf-8", errors="replace") if macros and path.exists() else ""
+    more = re.search(r"^\s*#\s*include\s*\"", text, re.MULTILINE)
+    for name in macros:
+        if not re.search(rf"\b{re.escape(name)}\b", text) and not more:
+            raise UsageError(f"{path} has no macro {name}", hint="-p NAME=VALUE defines a macro that the program uses")
+    values = {name: int(value) if isinstance(value, bool) else value for name, value in macros.items()}
+    return [f"-D{name}={value}" for name, value in values.items()]
+
+
+def _loaded(unit: Unit, options: Options) -> Program:
+    path = unit.path
     if unit.function("main") is None:
         raise UsageError(f"{path} has no function main", hint="give the file that contains main")
     reachable(unit)
@@ -96,7 +113,7 @@ def _translated(unit: Unit, options: Options, before: Model | None = None) -> Mo
 
 def _arguments(main: Translator, definition: Definition) -> list[Val]:
     """The arguments of main: any number of words, which nobody may look at."""
-    ignored: set[int] = set()
+    ignored = {id(name) for declared, name in words(definition) if declared in definition.parameters}
     for node in nodes(definition.body):
         if isinstance(node, Cast) and isinstance(node.type, Void):
             inner = node.operand
@@ -107,6 +124,8 @@ def _arguments(main: Translator, definition: Definition) -> list[Val]:
     found = []
     for parameter in definition.parameters:
         value = Val(ZERO, parameter.type)
+        if isinstance(parameter.type, Pointer):
+            main.model.words.add(parameter)
         if parameter in used:
             if not isinstance(parameter.type, Integer):
                 raise main.refusal(f"{parameter.name}, an argument of main,", used[parameter].place)

@@ -135,7 +135,7 @@ class Calls(Objects):
         """All calls of a function that a loop makes have the same variables, so a nested one must not outlive its call."""
         frame: Frame | None = target.frame
         while frame is not None:
-            used = target.function.free & frame.function.captured
+            used = target.function.free & frame.captured
             if frame.repeated and used and frame.function.node not in self.depth:
                 if self.heap.settled:
                     name, outer = target.function.name, frame.function.name

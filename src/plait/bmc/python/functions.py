@@ -40,6 +40,8 @@ class Function:
     captured: frozenset[str]
     """Variables that nested functions use: they live in cells, which several threads can share."""
     globals: frozenset[str]
+    inner_free: frozenset[str] = frozenset()
+    """The names that nested functions take from outside, also those of comprehensions."""
     nested: dict[ast.AST, Function] = dataclasses.field(default_factory=dict)
 
     @property
@@ -135,13 +137,19 @@ class Frame(msgspec.Struct, eq=False):
         """The key of a default argument of a nested function."""
         return ("default", self.context, node, name)
 
+    @property
+    def captured(self) -> frozenset[str]:
+        """The variables that nested functions use: they see a later assignment, also one of a comprehension."""
+        found = self.function.captured - frozenset(self.renamed)
+        return found | (frozenset(self.renamed) & self.function.inner_free)
+
     def key(self, name: str) -> Hashable:
         """The key of a variable."""
         return self.renamed.get(name, (self.home, name))
 
     def shares(self, name: str) -> bool:
         """Whether several threads can share a variable."""
-        return name in self.function.captured and name not in self.renamed
+        return name in self.captured
 
     def holder(self, name: str) -> Frame | None:
         """The frame that has a variable. None: it is global."""
@@ -175,7 +183,7 @@ def described(node: Definition, origin: types.FunctionType, file: str, text: str
         for inner in _own(part):
             if isinstance(inner, _NESTED):
                 captured |= _free(inner)
-    return Function(node, origin, file, text, own, frozenset(captured & own), frozenset(named))
+    return Function(node, origin, file, text, own, frozenset(captured & own), frozenset(named), frozenset(captured))
 
 
 def uses_exception(function: Function) -> bool:

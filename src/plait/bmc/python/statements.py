@@ -309,7 +309,7 @@ class Statements(Expressions):
         context = self.frame.context
         bound = Bindings(getattr(node, "body", []) if isinstance(getattr(node, "body", []), list) else []).counts
         names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-        free = isinstance(target, ast.Name) and not names & (set(bound) | self.frame.function.captured)
+        free = isinstance(target, ast.Name) and not names & (set(bound) | self.frame.captured)
         used = isinstance(node, ast.For) and self._used_outside(node, names)
         for at, value in enumerate(values):
             frame = self.frame

@@ -71,3 +71,42 @@ int __plait_xor_fetch(), __plait_nand_fetch();
 #define __sync_lock_test_and_set(p, v, ...) __plait_as(p, __plait_exchange(p, v, ##__VA_ARGS__))
 #define __sync_lock_release(p, ...) ((void)__plait_store(p, 0, ##__VA_ARGS__))
 #define __sync_synchronize(...) ((void)0)
+
+/* The functions of string.h: a call of strlen without a definition is a call of __plait_strlen. */
+static unsigned long __plait_strlen(const char *s) {
+  unsigned long n = 0;
+  while (s[n]) n++;
+  return n;
+}
+static int __plait_strncmp(const char *a, const char *b, unsigned long most) {
+  for (unsigned long n = 0; n < most; n++) {
+    unsigned char x = a[n], y = b[n];
+    if (x != y) return x < y ? -1 : 1;
+    if (!x) break;
+  }
+  return 0;
+}
+static int __plait_strcmp(const char *a, const char *b) { return __plait_strncmp(a, b, -1UL); }
+static char *__plait_strcpy(char *to, const char *from) {
+  unsigned long n = 0;
+  while ((to[n] = from[n])) n++;
+  return to;
+}
+static char *__plait_strncpy(char *to, const char *from, unsigned long most) {
+  unsigned long n = 0;
+  for (; n < most && from[n]; n++) to[n] = from[n];
+  for (; n < most; n++) to[n] = 0;
+  return to;
+}
+static char *__plait_strcat(char *to, const char *from) {
+  unsigned long n = 0, i = 0;
+  while (to[n]) n++;
+  while ((to[n++] = from[i++])) {}
+  return to;
+}
+static char *__plait_strchr(const char *s, int c) {
+  for (;; s++) {
+    if (*s == (char)c) return (char *)s;
+    if (!*s) return 0;
+  }
+}

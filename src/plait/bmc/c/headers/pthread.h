@@ -1,12 +1,7 @@
 #pragma once
+#include <bits/pthreadtypes.h>
 #include <sched.h>
 #include <time.h>
-typedef unsigned long pthread_t;
-typedef struct { int __kind; } pthread_mutex_t, pthread_cond_t, pthread_rwlock_t, pthread_barrier_t;
-typedef struct { int __value; } pthread_attr_t, pthread_mutexattr_t, pthread_condattr_t, pthread_rwlockattr_t;
-typedef struct { int __value; } pthread_barrierattr_t;
-typedef volatile int pthread_spinlock_t;
-typedef int pthread_once_t;
 #define PTHREAD_MUTEX_INITIALIZER { 0 }
 #define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP { 1 }
 #define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP { 2 }

@@ -1,5 +1,5 @@
 #pragma once
-typedef __builtin_va_list va_list;
+typedef __builtin_va_list va_list, __gnuc_va_list;
 #define va_start(list, last) __builtin_va_start(list, last)
 #define va_end(list) __builtin_va_end(list)
 #define va_arg(list, type) __builtin_va_arg(list, type)

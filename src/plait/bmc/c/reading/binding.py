@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +138,11 @@ def _owned(cursor: Any, by: Any) -> Any:
     return cursor
 
 
-def translation_unit(path: Path, source: Source) -> Any:
+def translation_unit(path: Path, source: Source, options: Sequence[str] = ()) -> Any:
     """Parse a file. What the compiler rejects is an error with its message and line."""
     # GCC's header has an atomic struct with an initialiser, which clang rejects. All operations on it are atomic anyway.
     text = re.sub(r"_Atomic(\s+struct\s*\{[^}]*\}\s*atomic_flag\s*;)", r"       \1", source.text)
-    unit = cindex.Index.create().parse(str(path), args=_OPTIONS, unsaved_files=[(str(path), text)])
+    unit = cindex.Index.create().parse(str(path), args=[*_OPTIONS, *options], unsaved_files=[(str(path), text)])
     for diagnostic in unit.diagnostics:
         if diagnostic.severity >= cindex.Diagnostic.Error:
             at = diagnostic.location

@@ -103,6 +103,8 @@ def _statement(unit: Unit, cursor: Any) -> Statement:
         case "DEFAULT_STMT":
             return Case(None, None, statement(unit, parts[0]), place)
         case "LABEL_STMT":
+            if cursor.spelling.startswith("__CPROVER_ASYNC_"):
+                unit.refuse(cursor, f"a thread of CBMC (the label {cursor.spelling})", "use pthread_create")
             return Target(cursor.spelling, statement(unit, parts[0]), place)
         case "GOTO_STMT":
             return Jump("goto", parts[0].spelling, place)

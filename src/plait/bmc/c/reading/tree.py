@@ -19,6 +19,8 @@ class Declaration(msgspec.Struct, eq=False):
     initial: Expression | None = None
     static: bool = False
     """Whether it exists for the whole run: file scope, or a static local."""
+    thread_local: bool = False
+    """Whether each thread has one of its own."""
     defined: bool = True
     assigned: int = 0
     """How many expressions may assign it, beside its initialisation."""

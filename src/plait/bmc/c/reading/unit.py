@@ -5,7 +5,7 @@ Only what `main` can reach is read, so headers may contain anything. `syntax.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -67,14 +67,14 @@ _TEXT = 90
 class Unit:
     """A parsed C file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, options: Sequence[str] = ()) -> None:
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}", hint="give a .c or .i file") from None
         self.path, self.source = path, Source(str(path), text)
         self.raw = text.encode()
-        self.unit = binding.translation_unit(path, self.source)
+        self.unit = binding.translation_unit(path, self.source, options)
         self.bodies: dict[str, Any] = {}
         self.known: dict[str, Definition] = {}
         self.structs: dict[Any, Struct] = {}
@@ -236,8 +236,7 @@ class Unit:
         )
         self.declarations[key] = found
         if definition.kind.name == "VAR_DECL":
-            if "__thread" in (words := self.text(definition).split()) or "_Thread_local" in words:
-                self.refuse(definition, f"the thread-local variable {found.name}")
+            found.thread_local = definition.tls_kind.name != "NONE"
             value = binding.initialiser(definition)
             if canonical.kind.name == "VARIABLEARRAY":
                 lengths = [c for c in definition.get_children() if c.kind.is_expression()]

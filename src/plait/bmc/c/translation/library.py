@@ -23,6 +23,7 @@ from plait.bmc.c.reading.types import (
     size,
 )
 from plait.bmc.c.reading.usage import plain
+from plait.bmc.c.translation.buffers import BUFFER_CALLS, typed
 from plait.bmc.c.translation.pthreads import IGNORED, MIDDLE, SUCCESS, SYNCHRONIZATION_CALLS, no_effect
 from plait.bmc.c.translation.threads import THREAD_CALLS
 from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
@@ -53,7 +54,7 @@ def _fail(of: Translator, e: Call) -> Val:
     """An assertion that does not hold."""
     text = "an error is reached"
     if e.arguments:
-        first = _plain(e.arguments[0])
+        first = typed(e.arguments[0])
         if isinstance(first, Text):
             text = f"the assertion {first.value} fails"
     _violated(of, text)
@@ -195,7 +196,7 @@ def _allocated(of: Translator, e: Call, wanted: int | None, *, unset: bool = Fal
 
 def _free(of: Translator, e: Call) -> Val:
     """The object of a pointer ceases to exist."""
-    value = of.value(_plain(e.arguments[0]))
+    value = of.value(typed(e.arguments[0]))
     address = of.steady(value.expr)
     code = of.code
     done = code.label("freed")
@@ -225,27 +226,12 @@ def _free(of: Translator, e: Call) -> Val:
     return NOTHING
 
 
-def _memset(of: Translator, e: Call) -> Val:
-    """memset of a whole object to zero."""
-    pointer = of.value(_plain(e.arguments[0]))
-    byte, count = of.value(e.arguments[1]).constant, of.value(e.arguments[2]).constant
-    target = of.pointed(pointer)
-    if isinstance(target, Located) and target.array is not None and size(target.type) != count:
-        target = target.array
-    if byte != 0 or count != size(target.type) or isinstance(target.type, Synchronization):
-        raise of.refusal("memset, except for a whole object and 0,", e.place)
-    for part in of.parts(target):
-        if not isinstance(part.type, Synchronization):
-            of.store(part, Val(ZERO, part.type))
-    return pointer
-
-
 # -- atomic operations -------------------------------------------------------------------------------------------------
 
 
 def _atomic(of: Translator, e: Expression) -> Reference:
     """The scalar of an atomic operation."""
-    target = of.pointed(of.value(_plain(e)), f"the pointer {e.place.text}")
+    target = of.pointed(of.value(typed(e)), f"the pointer {e.place.text}")
     if isinstance(target.type, Struct):
         target = of.member(target, next(iter(target.type.fields)))
     if isinstance(target.type, Void):
@@ -350,16 +336,11 @@ def _fetch(operator: str, new: bool) -> Callable[[Translator, Call], Val]:
 _OPERATORS = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "nand": "nand"}
 
 
-def _plain(e: Expression) -> Expression:
-    """An expression without implicit conversions of pointers, which hide its type."""
-    while isinstance(e, Cast) and isinstance(e.type, Pointer) and isinstance(e.operand.type, Pointer | Array):
-        if isinstance(e.operand.type, Array) and not isinstance(e.operand, Text):
-            return e
-        e = e.operand
-    return e
-
-
 _IGNORED = {
+    "__CPROVER_assert": 1,
+    "__ESBMC_assert": 1,
+    **dict.fromkeys(("atoi", "atol", "atoll", "sscanf"), 0),
+    **dict.fromkeys(("strtol", "strtoul", "strtoll", "strtoull"), 0),
     "__builtin_expect": 1,
     "__plait_load": 1,
     "__plait_test_and_set": 1,
@@ -383,6 +364,8 @@ CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "__assert_fail": _fail,
     "__assert": _fail,
     "__VERIFIER_assert": _assert,
+    "__CPROVER_assert": _assert,
+    "__ESBMC_assert": _assert,
     "assert": _assert,
     "__VERIFIER_assume": _assume,
     "__ESBMC_assume": _assume,
@@ -390,8 +373,8 @@ CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "assume": _assume,
     "reach_error": _error,
     "__VERIFIER_error": _error,
-    "__VERIFIER_atomic_begin": _begin,
-    "__VERIFIER_atomic_end": _leave,
+    **dict.fromkeys(("__VERIFIER_atomic_begin", "__CPROVER_atomic_begin", "__ESBMC_atomic_begin"), _begin),
+    **dict.fromkeys(("__VERIFIER_atomic_end", "__CPROVER_atomic_end", "__ESBMC_atomic_end"), _leave),
     "abort": _end,
     "exit": _end,
     "_exit": _end,
@@ -404,7 +387,6 @@ CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     "malloc": _malloc,
     "calloc": _calloc,
     "free": _free,
-    "memset": _memset,
     "__plait_load": _load,
     "__plait_store": _store,
     "__plait_exchange": _exchange,
@@ -421,6 +403,7 @@ CALLS: dict[str, Callable[[Translator, Call], Val]] = {
     **dict.fromkeys(("sched_yield", "pthread_yield", "srand", "atomic_thread_fence"), no_effect),
     "time": _time,
     "clock_gettime": _clock_gettime,
+    **BUFFER_CALLS,
     **SYNCHRONIZATION_CALLS,
     **THREAD_CALLS,
 }

@@ -77,6 +77,8 @@ class Model:
             for node in nodes(d.initial)
         )
         """Whether a mutex may be recursive or check errors."""
+        self.words: set[Declaration] = set()
+        """The arguments of main that are texts: nobody may look at them."""
         self.waits_for_threads = "pthread_exit" in called
         """Whether main may end with pthread_exit, which waits for all threads."""
 
@@ -168,7 +170,7 @@ def reachable(unit: Unit) -> list[Definition]:
     def visit(node: Node) -> None:
         for part in nodes(node):
             if isinstance(part, FunctionName):
-                todo.append(part.name)
+                todo.extend((part.name, f"__plait_{part.name}"))
             elif isinstance(part, Name) and part.declaration not in seen:
                 seen.add(part.declaration)
                 if part.declaration.static and part.declaration.initial is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from plait.bmc.c.reading.tree import Call, Cast, Expression, FunctionName, Name, Text
+from plait.bmc.c.reading.tree import Call, Cast, Expression, FunctionName, Name, Text, nodes
 from plait.bmc.c.reading.types import INT, Pointer, Synchronization, Void
 from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
 from plait.bmc.program import synchronization
@@ -41,7 +41,8 @@ def no_effect(of: Translator, e: Call) -> Val:
         while isinstance(inner, Cast):
             inner = inner.operand
         known = isinstance(inner, Name) and not inner.declaration.defined
-        if not isinstance(inner, Text | FunctionName) and not known:
+        text = any(isinstance(n, Name) and n.declaration in of.model.words for n in nodes(inner))
+        if not isinstance(inner, Text | FunctionName) and not (known or text):
             of.value(argument, needed=False)
     return SUCCESS if not isinstance(e.type, Void) else Val(ZERO, e.type)
 

@@ -47,6 +47,8 @@ class Translator(Statements):
         super().__init__(model, code)
         self.chain = chain
         """The functions of the threads that lead to this one."""
+        self.own: dict[Declaration, Object] = {}
+        """The thread-local variables of this thread."""
         self.result: Variable | None = None
         """For a thread: the variable for its result."""
 
@@ -63,11 +65,11 @@ class Translator(Statements):
 
     def _call(self, name: str, e: Call) -> Val:
         known = CALLS.get(name)
-        definition = self.model.unit.function(name)
+        definition = self.model.unit.function(name) or self.model.unit.function(f"__plait_{name}")
         if known is not None and (definition is None or name in ("reach_error", "__VERIFIER_error")):
             self._ignored(name, e)
             return known(self, e)
-        if definition is None and name.startswith("__VERIFIER_nondet_"):
+        if definition is None and name.startswith(("__VERIFIER_nondet_", "nondet_")):
             return self.nondeterministic(e)
         if definition is None:
             what = "errno" if name == "__errno_location" else f"the function {name}, which has no body,"
@@ -270,12 +272,13 @@ class Translator(Statements):
 
     def static(self, declared: Declaration) -> Object:
         """The object of a static variable, with its initial value."""
-        known = self.model.statics.get(declared)
-        if known is not None:
-            return known
+        known = self.own if declared.thread_local else self.model.statics
+        if declared in known:
+            return known[declared]
         if not declared.defined:
             raise self.refusal(f"the variable {declared.name}, which is declared but not defined,")
-        found = self.model.statics[declared] = self.model.object(declared.name, declared.type)
+        name = f"{self.code.name}.{declared.name}" if declared.thread_local else declared.name
+        found = known[declared] = self.model.object(name, declared.type)
         if declared.initial is not None:
             self._preset(found, initials(declared.type, declared.initial))
         return found

@@ -79,6 +79,10 @@ class Library(Statements):
         names = {n.id for n in ast.walk(first.target) if isinstance(n, ast.Name)}
         frame = self.frame
         self.frame = frame.inside({name: (frame.home, first, name) for name in names})
+        kept = sorted(names & self.frame.captured)
+        if kept and self.loops and self.heap.settled:
+            what = f"a function in a comprehension uses {', '.join(kept)}, and a loop runs the comprehension"
+            raise self.refused(first.target, what, f"make it a default argument: lambda {kept[0]}={kept[0]}: …")
         self.each(first, first.target, first.iter, body)
         self.frame = frame
 

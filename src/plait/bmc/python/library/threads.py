@@ -255,7 +255,7 @@ class Threads(Locks):
 
     def unshared(self, function: Function, frame: Frame | None) -> None:
         """A thread must not use the variables of a function that is called again and again: each call has its own."""
-        used = function.free & (frame.function.captured if frame is not None else frozenset())
+        used = function.free & (frame.captured if frame is not None else frozenset())
         if frame is not None and frame.repeated and used:
             what = f"{function.name} uses {', '.join(sorted(used))} of {frame.function.name}, which a loop calls"
             raise self.refused(self.node, what, "pass the values as arguments of the thread")
