@@ -433,4 +433,35 @@ CASES: dict[str, Case] = {
         "limits.append(4)",
         "limits.append(5)",
     ),
+    "functions in a comprehension share its variable": Case(
+        """
+        out = []
+        def main():
+            threads = [threading.Thread(target=lambda: out.append(n)) for n in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert out == [1, 1]
+        """,
+        "lambda: out",
+        "lambda n=n: out",
+    ),
+    "each round of a loop defines a function": Case(
+        """
+        out = []
+        def main():
+            threads = []
+            for n in range(2):
+                def work(n=n):
+                    out.append(n)
+                threads.append(threading.Thread(target=work))
+            for t in threads:
+                t.start()
+                t.join()
+            assert out == [0, 1]
+        """,
+        "work(n=n)",
+        "work()",
+    ),
 }

@@ -478,4 +478,58 @@ CASES: dict[str, Case] = {
         "pair.pop(0)",
         "pair[0]",
     ),
+    "map of an executor": Case(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        seen = []
+        def square(n):
+            seen.append(n)
+            return n * n
+        def main():
+            with ThreadPoolExecutor(max_workers=2) as pool:
+                assert list(pool.map(square, range(3))) == [0, 1, 4]
+                pool.map(square, [5])
+            assert len(seen) == 4
+        """,
+        "            assert len",
+        "                assert len",
+    ),
+    "results of different types": Case(
+        """
+        async def produce(items):
+            for n in range(2):
+                await items.put(n + 1)
+        async def consume(items):
+            return await items.get() + await items.get()
+        async def main():
+            items = asyncio.Queue(1)
+            nothing, total = await asyncio.gather(produce(items), consume(items))
+            assert nothing is None and total == 3
+        """,
+        "total == 3",
+        "total == 2",
+    ),
+    "messages about threads": Case(
+        """
+        import logging
+        log = logging.getLogger("work")
+        lock = threading.Lock()
+        total = 0
+        def work():
+            global total
+            log.info("%s starts", threading.current_thread().name)
+            with lock:
+                total += 1
+            logging.warning(f"{threading.get_ident()} ends")
+        def main():
+            threads = [threading.Thread(target=work) for _ in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert total == 2
+        """,
+        "with lock",
+        "if True",
+    ),
 }

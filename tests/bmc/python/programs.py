@@ -11,7 +11,7 @@ from plait.bmc.load import Reading, load
 from plait.bmc.verdict import UNDEFINED
 
 HEADER = """\
-import asyncio, collections, dataclasses, enum, queue, random, threading, time
+import asyncio, collections, concurrent.futures, dataclasses, enum, queue, random, threading, time
 from threading import Thread
 
 def run(*targets):

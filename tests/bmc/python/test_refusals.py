@@ -28,6 +28,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "x, *y = (1, 2, 3)": ("* in an assignment", "x, *y = (1, 2, 3)"),
     "x, *y = [1, 2, 3]": ("* in an assignment", "x, *y = [1, 2, 3]"),
     "x = f'{1}' == '1'": ("cannot be compared", "x = f'{1}' == '1'"),
+    "x = threading.current_thread().name == 'MainThread'": ("cannot be compared", "current_thread().name"),
+    "x = threading.get_ident() == 1": ("cannot be compared", "get_ident() == 1"),
+    "x = []\n    while len(x) < 2:\n        x.append([lambda: n for n in range(2)])": (
+        "a function in a comprehension uses n",
+        "lambda: n",
+    ),
+    "x = concurrent.futures.ThreadPoolExecutor(2).map(main, [1])": ("the method map", "map(main"),
     "x = (yield 1)": ("generator", "def main():"),
     "x = missing": ("no variable missing", "x = missing"),
     "x = threading.Lock().missing": ("missing", "x = threading.Lock().missing"),

@@ -6,6 +6,7 @@ import ast
 import inspect
 import random
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Hashable
@@ -19,6 +20,7 @@ from plait.bmc.program.definition import ASSERTIONS, LIMITS, Constant, Domain, E
 from plait.bmc.python.code import Exit
 from plait.bmc.python.functions import Closure, Frame, Function
 from plait.bmc.python.heap import Site
+from plait.bmc.python.library.loaded import logging
 from plait.bmc.python.objects import Bound, Objects
 from plait.bmc.python.values import (
     INT,
@@ -32,8 +34,24 @@ from plait.bmc.python.values import (
 from plait.ir.definition import members
 from plait.ir.scope import Bindings
 
+_LOG = frozenset(("debug", "info", "warning", "warn", "error", "critical", "exception", "log"))
 _NOTHING: tuple[Any, ...] = (time.sleep, print, random.seed, sys.stdout.write, sys.setswitchinterval)
 """Calls that change nothing in the program."""
+
+
+class CurrentThread:
+    """What `threading.current_thread()` returns. Its name and number are for messages only: nobody may look at them."""
+
+
+def _logs(target: Any) -> bool:
+    """Whether a function writes to a log."""
+    name = getattr(target, "__name__", "")
+    owner = getattr(target, "__self__", None)
+    logger = isinstance(owner, logging.Logger | logging.LoggerAdapter)
+    return name in _LOG and (logger or getattr(logging, name, None) is target)
+
+
+_CURRENT = CurrentThread()
 
 
 class Calls(Objects):
@@ -371,10 +389,14 @@ class Calls(Objects):
 
     def library_call(self, target: Any, node: ast.Call) -> Value | None:
         """Call a function of Python. None: it is not known."""
-        if target in _NOTHING:
+        if target in _NOTHING or _logs(target):
             for argument in node.args:
                 self.expr(argument.value if isinstance(argument, ast.Starred) else argument)
             return NONE_VALUE
+        if target is threading.current_thread and not node.args:
+            return known(_CURRENT)
+        if target in (threading.get_ident, threading.get_native_id):
+            return known(node)
         if target is random.randint or target is random.randrange:
             return self._random(target, node)
         made = self.make_library_object(target, node)

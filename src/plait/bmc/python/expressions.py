@@ -11,7 +11,7 @@ from typing import Any
 from plait.bmc.program.arithmetic import negate, operation
 from plait.bmc.program.builder import Label
 from plait.bmc.program.definition import ASSERTIONS, DIVISION, Constant, Expr, Not
-from plait.bmc.python.calls import Calls
+from plait.bmc.python.calls import Calls, CurrentThread
 from plait.bmc.python.functions import UNKNOWN, Closure
 from plait.bmc.python.values import (
     BOOL,
@@ -191,6 +191,8 @@ class Expressions(Calls):
             if isinstance(owner, enum.EnumType):
                 return self.of.imported(getattr(owner, name))
             return self.class_attribute(owner, name, node)
+        if isinstance(owner, CurrentThread) and name in ("name", "ident", "native_id"):
+            return known(node)
         found = getattr(owner, name, None)
         if callable(found):
             return known(found)
@@ -416,8 +418,12 @@ class Expressions(Calls):
                 return operation("==", x, y)
             return operation("==", number_of(left, heap), number_of(right, heap))
         for t in (a, b):
-            if t.static is not None and isinstance(t.static.value, ast.AST | float):
-                raise self.refused(node, "formatted texts and floats cannot be compared", "compare integers")
+            if t.static is not None and isinstance(t.static.value, ast.AST | float | CurrentThread):
+                raise self.refused(
+                    node,
+                    "formatted texts, floats and names or numbers of threads cannot be compared",
+                    "compare integers",
+                )
         if a.category != b.category:
             return Constant(False)
         if a.category == "str":

@@ -125,6 +125,8 @@ class Frame(msgspec.Struct, eq=False):
     """Variables that have one value at this point of the translation: of a loop that is unrolled."""
     renamed: dict[str, Hashable] = msgspec.field(default_factory=dict)
     """Variables of comprehensions."""
+    loop: ast.AST | None = None
+    """The innermost loop that is unrolled."""
     defaults: dict[Hashable, Value] = msgspec.field(default_factory=dict)
     """Default arguments of nested functions that are constants."""
 

@@ -163,7 +163,12 @@ class Statements(Expressions):
     def _functiondef_statement(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
             raise self.refused(node, f"{node.name} has a decorator", "remove the decorator of the nested function")
-        self.assign(ast.copy_location(ast.Name(node.name, ast.Store()), node), self.closure(node))
+        found, loop = self.closure(node), self.frame.loop
+        own = isinstance(loop, ast.For) and any(part is node for part in loop.body)
+        if own and node.name not in self.frame.captured and not self._used_outside(loop, {node.name}):
+            self.frame.fixed[node.name] = found  # Each round has a function of its own.
+            return
+        self.assign(ast.copy_location(ast.Name(node.name, ast.Store()), node), found)
 
     _asyncfunctiondef_statement = _functiondef_statement
 
@@ -313,7 +318,9 @@ class Statements(Expressions):
         used = isinstance(node, ast.For) and self._used_outside(node, names)
         for at, value in enumerate(values):
             frame = self.frame
-            rounds = structs.replace(frame, context=self.of.context(context, node, at), fixed=dict(frame.fixed))
+            rounds = structs.replace(
+                frame, context=self.of.context(context, node, at), fixed=dict(frame.fixed), loop=node
+            )
             self.frame = rounds
             if free and isinstance(target, ast.Name) and all(isinstance(p, Constant) for p in value.parts):
                 if used:
@@ -326,8 +333,8 @@ class Statements(Expressions):
             if not self.code.reachable:
                 return
 
-    def _used_outside(self, node: ast.For, names: set[str]) -> bool:
-        inside = sum(1 for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names)
+    def _used_outside(self, node: ast.AST | None, names: set[str]) -> bool:
+        inside = sum(1 for n in ast.walk(node or ast.Pass()) if isinstance(n, ast.Name) and n.id in names)
         everywhere = sum(1 for n in ast.walk(self.frame.function.node) if isinstance(n, ast.Name) and n.id in names)
         return everywhere > inside
 

@@ -22,6 +22,7 @@ from plait.bmc.program.definition import Value as Content
 from plait.bmc.program.source import Source
 from plait.bmc.python.functions import Function, function_of
 from plait.bmc.python.heap import Heap, Site
+from plait.bmc.python.library.loaded import logging
 from plait.bmc.python.values import (
     NEVER,
     NONE_VALUE,
@@ -255,7 +256,7 @@ def _contents(parts: tuple[Expr, ...], kinds: tuple[Kind, ...]) -> list[Content]
 def _is_object(value: Any) -> bool:
     if isinstance(value, type | types.FunctionType | types.ModuleType | types.BuiltinFunctionType | types.MethodType):
         return False
-    if isinstance(value, float | bytes | BaseException):
+    if isinstance(value, float | bytes | BaseException | logging.Logger | logging.LoggerAdapter):
         return False
     if isinstance(value, CONTAINERS):
         # Others have their own ideas of items: a defaultdict, a queue with priorities, a deque that drops items.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from plait.bmc.c.reading.tree import Call, Cast, Expression, Text, Unary
+from plait.bmc.c.reading.tree import Call, Expression, Text, Unary
 from plait.bmc.c.reading.types import (
     BOOL,
     CHAR,
@@ -14,7 +14,6 @@ from plait.bmc.c.reading.types import (
     Array,
     Pointer,
     Struct,
-    Synchronization,
     Void,
     as_condition,
     as_number,
@@ -26,7 +25,7 @@ from plait.bmc.c.reading.usage import plain
 from plait.bmc.c.translation.buffers import BUFFER_CALLS, typed
 from plait.bmc.c.translation.pthreads import IGNORED, MIDDLE, SUCCESS, SYNCHRONIZATION_CALLS, no_effect
 from plait.bmc.c.translation.threads import THREAD_CALLS
-from plait.bmc.c.translation.values import ZERO, Located, Reference, Val
+from plait.bmc.c.translation.values import ZERO, Reference, Val
 from plait.bmc.program.arithmetic import operation
 from plait.bmc.program.definition import (
     ASSERTIONS,

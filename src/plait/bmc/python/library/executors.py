@@ -40,6 +40,46 @@ class Executors(Tasks):
         self.set_field(site, reference, "futures", futures)
         return value
 
+    def _call(self, node: ast.Call) -> Value:
+        mapped = self._mapped(node.args[0]) if self._is_call_of(node, "list") and len(node.args) == 1 else None
+        if mapped is None:
+            return super()._call(node)
+        key = ("results of", node)
+        waiting = self.heap.functions.get(key)
+        if waiting is None:
+            one = ast.Name("future of map", ast.Load())
+            result = ast.Call(ast.Attribute(one, "result", ast.Load()), [], [])
+            waiting = _comprehension(result, "future of map", mapped, node)
+            self.heap.functions[key] = waiting
+        found: Value = self._listcomp(waiting)
+        return found
+
+    def _expr_statement(self, node: ast.Expr) -> None:
+        mapped = self._mapped(node.value)
+        if mapped is None:
+            super()._expr_statement(node)
+        else:
+            self._listcomp(mapped)
+
+    def _mapped(self, node: ast.expr) -> ast.ListComp | None:
+        """For `executor.map(f, items)`: the list of its futures. None: it is something else."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "map":
+            return None
+        owner = node.func.value
+        if len(node.args) != 2 or node.keywords or not isinstance(owner, ast.Name):
+            return None
+        if not self._is_executor(self.expr(owner)):
+            return None
+        key = ("futures of map", node)
+        found = self.heap.functions.get(key)
+        if found is None:
+            item = ast.Name("item of map", ast.Load())
+            submit = ast.Call(ast.Attribute(owner, "submit", ast.Load()), [node.args[0], item], [])
+            found = _comprehension(submit, "item of map", node.args[1], node)
+            self.heap.functions[key] = found
+        assert isinstance(found, ast.ListComp)
+        return found
+
     def library_method(
         self, receiver: Value, name: str, given: list[Value], named: dict[str, Value], node: ast.AST
     ) -> Value | None:
@@ -55,7 +95,8 @@ class Executors(Tasks):
             return super().library_method(receiver, name, given, named, node)
         if method is None:
             what = f"the method {name} of {site.cls.__name__} is not supported"
-            raise self.refused(node, what, "use submit, result, done and shutdown")
+            hint = "use list(executor.map(…)), or submit" if name == "map" else "use submit, result, done and shutdown"
+            raise self.refused(node, what, hint)
         if any(v.type.category == "never" for v in (*given, *named.values())):
             return NO_VALUE
         return method(receiver, given, named, node)
@@ -153,3 +194,12 @@ class Executors(Tasks):
     def _is_executor(self, value: Value) -> bool:
         site = value.type.site
         return site is not None and issubclass(site.cls, pools.ThreadPoolExecutor)
+
+
+def _comprehension(item: ast.expr, name: str, items: ast.expr, at: ast.AST) -> ast.ListComp:
+    """`[item for name in items]`, at the place of a node."""
+    found = ast.ListComp(item, [ast.comprehension(ast.Name(name, ast.Store()), items, [], 0)])
+    for part in ast.walk(found):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+    return found

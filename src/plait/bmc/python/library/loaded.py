@@ -23,3 +23,4 @@ class Loaded:
 
 asyncio = Loaded("asyncio")
 futures = Loaded("concurrent.futures")
+logging = Loaded("logging")

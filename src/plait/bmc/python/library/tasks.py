@@ -244,7 +244,11 @@ class Tasks(Awaitables):
                 self.each_value(node, value, self._join)
         if any(v.type.category == "never" for v in results):
             return NO_VALUE
-        if not results or any(v.type.category == "none" for v in results):
+        if all(v.type.category == "none" for v in results):
+            return NONE_VALUE
+        if len({v.type for v in results}) > 1 and all(kind == "one" for kind, _ in groups):
+            return self.packed(results)  # a list of different types: its items are known by their number
+        if any(v.type.category == "none" for v in results):
             return NONE_VALUE
         return self.made(node, list, results)
 
