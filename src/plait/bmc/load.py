@@ -33,6 +33,8 @@ class Reading(NamedTuple):
     """Whether a thread that is neither joined nor detached is a violation."""
     atomic: bool = False
     """Whether every statement is one step: a claim of the user, for the small language."""
+    spurious: bool = False
+    """Whether threads in C may wake up from a condition variable without a signal."""
 
     def changed(self) -> dict[str, int | bool]:
         """The options that do not have their default values, as parameters of a trace.
@@ -117,6 +119,7 @@ def load(
             threads=reading.threads,
             overflow=reading.overflow,
             leaks=reading.leaks,
+            spurious=reading.spurious,
             macros=given,
         )
     return parse_program(read(path), given, target, atomic=reading.atomic)

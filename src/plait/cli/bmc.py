@@ -38,6 +38,7 @@ def bmc(
     leaks: Flag = False,
     shortest: Flag = False,
     atomic: Flag = False,
+    spurious: Flag = False,
     unwind: AtLeastOne = None,
     objects: AtLeastOne = None,
     threads: AtLeastOne = None,
@@ -64,7 +65,7 @@ def bmc(
         A C file (program.c, program.i), Python code with threads or tasks (bank.py:main), a .plait file, a Python file
         with a program (counter.py:program), or a program of the zoo.
     parameters
-        Replace a constant of the program, for example -p n=7.
+        Replace a constant of the program, for example -p n=7. For C, define a macro, as gcc -D does.
     depth
         Check runs of at most this number of steps. Default: increase the depth until all runs are covered.
     properties
@@ -89,6 +90,8 @@ def bmc(
         C: a thread that is neither joined nor detached when main returns is a violation.
     shortest
         Show a shortest counterexample, even if a solver found another one. Enumeration always finds a shortest one.
+    spurious
+        C: pthread_cond_wait may return without a signal. A thread that waits is then never a deadlock.
     atomic
         Every statement of a .plait file is one step. This is your claim: Plait does not check it.
     unwind
@@ -139,7 +142,7 @@ def bmc(
     given = split(parameters)
     usual = Reading()
     reading = Reading(
-        unwind or usual.unwind, objects or usual.objects, threads or usual.threads, overflow, leaks, atomic
+        unwind or usual.unwind, objects or usual.objects, threads or usual.threads, overflow, leaks, atomic, spurious
     )
     clock = Deadline(timeout)
     program = built(lambda: load(target, given, reading), clock, target, "bmc", json=json, quiet=quiet)

@@ -13,7 +13,7 @@ import pytest
 
 from plait.bmc import check
 from plait.bmc.c.load import load_c
-from plait.bmc.load import load
+from plait.bmc.load import Reading, load
 from plait.bmc.verdict import UNDEFINED
 from plait.kernel.errors import UsageError
 from tests.bmc.c.expectations import PROGRAMS, SILENT, options, said
@@ -87,6 +87,44 @@ def test_parameters_of_a_c_program_are_macros(tmp_path: Path) -> None:
         assert [p.status for p in verdict.properties] == [expected]
     with pytest.raises(UsageError, match="has no macro OTHER"):
         load(str(file), {"OTHER": 1})
+
+
+SIGNALLED = """
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+int ready;
+void *worker(void *arg) {
+  pthread_mutex_lock(&lock);
+  ready = 1;
+  pthread_cond_signal(&changed);
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, worker, 0);
+  pthread_mutex_lock(&lock);
+  UNTIL (!ready) pthread_cond_wait(&changed, &lock);
+  assert(ready);
+  pthread_mutex_unlock(&lock);
+  pthread_join(t, 0);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("until", "spurious", "expected"), [("if", False, "holds"), ("if", True, "violated"), ("while", True, "holds")]
+)
+def test_a_thread_may_wake_up_without_a_signal(until: str, spurious: bool, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "signalled.c"
+    file.write_text(SIGNALLED, encoding="utf-8")
+    program = load(str(file), {"UNTIL": until}, Reading(spurious=spurious))
+    verdict = check(program, encoding="explicit", properties=["assertions"])
+    assert [p.status for p in verdict.properties] == [expected]
 
 
 RACES = {

@@ -31,6 +31,7 @@ def load_c(
     threads: int = 4,
     overflow: bool = False,
     leaks: bool = False,
+    spurious: bool = False,
     macros: Mapping[str, str | int | bool] | None = None,
 ) -> Program:
     """Translate a C program with POSIX threads.
@@ -39,13 +40,14 @@ def load_c(
     a loop whose number of iterations is not known. A run that exceeds a bound violates the property `limits`.
     `macros` are defined before the first line, as by `gcc -D`.
     With `overflow`, the overflow of a signed number is a violation; with `leaks`, a thread that is never joined.
+    With `spurious`, `pthread_cond_wait` may return without a signal.
     """
     for name, value in (("unwind", unwind), ("objects", objects), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{name}={value} is too small", hint="give 1 or more")
     try:
         unit = Unit(Path(path), _defined(Path(path), macros or {}))
-        return _loaded(unit, Options(unwind, objects, threads, overflow, leaks))
+        return _loaded(unit, Options(unwind, objects, threads, overflow, leaks, spurious))
     except (RecursionError, ctypes.ArgumentError):
         # ctypes wraps a RecursionError in a function that converts an argument.
         raise UsageError(

@@ -25,6 +25,8 @@ class Options(msgspec.Struct, frozen=True):
     """Whether the overflow of a signed number is a violation. Otherwise it wraps around."""
     leaks: bool = False
     """Whether a thread that is neither joined nor detached, and an object that is not freed, are violations."""
+    spurious: bool = False
+    """Whether `pthread_cond_wait` may return without a signal."""
 
 
 class Thread(msgspec.Struct, eq=False):

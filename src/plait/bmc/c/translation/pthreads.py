@@ -219,9 +219,8 @@ def _wait(times_out: bool) -> Callable[[Translator, Call], Val]:
         name = e.arguments[1].place.text.lstrip("&")
 
         def wait(kind: int, owner: Cell, depth: Cell | None) -> Expr | None:
-            signalled = synchronization.wait(
-                of.code, number, owner, depth, name=f"the mutex {name}", times_out=times_out
-            )
+            either = times_out or of.model.options.spurious
+            signalled = synchronization.wait(of.code, number, owner, depth, name=f"the mutex {name}", times_out=either)
             return _unless(signalled, ETIMEDOUT) if times_out else None
 
         return _results(of, e, "mutex", lambda at: _kinds(of, at, wait), argument=1)
