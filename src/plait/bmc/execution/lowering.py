@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from plait._native import BmcProgram
 from plait.bmc.analysis.ranges import ranges
+from plait.bmc.analysis.representatives import Representatives, Source
 from plait.bmc.analysis.unused_assignments import Liveness
 from plait.bmc.execution.interpreter import MOST_VALUES
 from plait.bmc.program.arithmetic import ARITHMETIC, is_truth, wrapped
@@ -68,6 +69,8 @@ class _Lowering:
         self.ranges: dict[Variable, tuple[int, int]] = {}
         initial = [cell for variable in program.variables for cell in self._initial(variable)]
         self.unused = self._unused_inputs(watched) if liveness else set()
+        # With a width, comparisons wrap around: values between two constants are not alike.
+        self.representatives = Representatives(program, watched) if width is None and liveness else None
         dead = self._dead(watched) if liveness else [[[]] * (code.stuck + 1) for code in program.processes]
         processes = [
             ([self._instruction(step) for step in code.instructions], there, code.spawned, code.required)
@@ -184,9 +187,14 @@ class _Lowering:
         self.inputs = ()
         domains = []
         for number, domain in enumerate(step.inputs):
-            one = (step.process, step.location, number) in self.unused
+            source = Source(step.process, step.location, number)
             low = domain.low or 0
-            domains.append(self._domain(Domain(domain.kind, low, low) if one else domain))
+            domains.append(self._domain(Domain(domain.kind, low, low) if source in self.unused else domain))
+            if self.representatives is not None and self.domains[domains[-1]] is None:
+                values = self.representatives.values(source, domain)
+                if values is not None:
+                    domains[-1] = len(self.domains)
+                    self.domains.append(values)
         owner = None if step.owner is None else self._condition(step.owner)
         return code, domains, step.waits, owner, step.synchronizes, step.exclusive
 
