@@ -156,6 +156,7 @@ impl EpaTrace {
                 Suspect::Unknown => ("unknown", site, None),
                 Suspect::Argument => ("argument", site, None),
                 Suspect::Printed => ("printed", site, None),
+                Suspect::Part => ("part", site, None),
                 Suspect::Pointer(object) => ("pointer", site, (object != NOBODY).then_some(object)),
             })
             .collect()
@@ -211,6 +212,7 @@ impl EpaTrace {
                 Action::Access { object, offset, length, writes, value } => {
                     (step.thread, 0, object, offset, length, writes, value)
                 }
+                Action::End { object, size } => (step.thread, 0, object, 0, size, true, None),
             });
         });
         found
@@ -356,6 +358,8 @@ fn known_sites(sites: Vec<SiteRow>) -> Vec<Site> {
         computes: match computes {
             1 => Computes::Distance,
             2 => Computes::Anything,
+            3 => Computes::Order,
+            4 => Computes::Sum,
             _ => Computes::Offsets,
         },
     }));

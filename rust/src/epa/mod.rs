@@ -7,6 +7,7 @@ pub mod compare;
 pub mod format;
 pub mod formula;
 pub mod made;
+mod marks;
 pub mod order;
 pub mod program;
 pub mod propagate;

@@ -30,8 +30,12 @@ pub struct Site {
 pub enum Computes {
     #[default]
     Offsets,
-    /// Two addresses are compared or subtracted: it does unless they are of one object.
+    /// Addresses are subtracted: it does unless they are of one object.
     Distance,
+    /// Addresses are compared: likewise, and if one is compared with a number.
+    Order,
+    /// A number is added to an address: it does not as long as the sum is an address.
+    Sum,
     /// Multiplications, remainders and the like.
     Anything,
 }

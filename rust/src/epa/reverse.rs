@@ -19,6 +19,8 @@ use super::sanitize::{OBJECT, PLAIN, Sanitized, UNKNOWN};
 pub enum Action {
     Sync { op: u32, object: u64, extra: u64 },
     Access { object: u64, offset: u64, length: u64, writes: bool, value: Option<u64> },
+    /// The object ends: as if all of it was written.
+    End { object: u64, size: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -218,6 +220,14 @@ impl Search<'_> {
                     at = stop;
                 }
             }
+            // Only what was accessed matters.
+            Action::End { object, size } => {
+                for cell in 0..size.div_ceil(8) {
+                    if self.locations.contains_key(&(object, cell)) {
+                        self.access(step, (object, cell), cell << 3, 0xff, true, None);
+                    }
+                }
+            }
         }
     }
 
@@ -306,7 +316,8 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, scope: &Scope, visit:
     let mut joining = vec![NONE; sanitized.threads.len()];
     let mut handles: FxHashMap<u64, u32> = FxHashMap::default();
     let by_uid: FxHashMap<u32, u32> = (sanitized.threads.iter().enumerate()).map(|(i, t)| (t.uid, i as u32)).collect();
-    for (run, &length) in recording.runs.iter().zip(&sanitized.lengths) {
+    let mut ends = sanitized.ends.iter().peekable();
+    for (number, (run, &length)) in recording.runs.iter().zip(&sanitized.lengths).enumerate() {
         let thread = run.stream;
         if let Some(record) = recording.sync(*run) {
             let mut object = record.words[1];
@@ -338,7 +349,15 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, scope: &Scope, visit:
         }
         let from = reached[thread as usize];
         let data = &sanitized.threads[thread as usize];
+        let mut finish = |until: usize, visit: &mut dyn FnMut(Step)| {
+            while let Some(end) = ends.next_if(|end| end.run as usize == number && end.event as usize <= until) {
+                let size = sanitized.objects[end.object as usize].size;
+                let action = Action::End { object: u64::from(end.object), size };
+                visit(Step { thread, site: end.site, event: end.event, action });
+            }
+        };
         for (i, event) in data.events[from..from + length as usize].iter().enumerate() {
+            finish(from + i, visit);
             let accesses =
                 matches!(event.kind, format::LOAD | format::STORE | format::RANGE | format::COPY | format::COPY_FROM);
             if !accesses {
@@ -374,6 +393,7 @@ pub fn steps(recording: &Recording, sanitized: &Sanitized, scope: &Scope, visit:
                 },
             });
         }
+        finish(from + length as usize, visit);
         reached[thread as usize] = from + length as usize;
     }
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use super::format::{self, Record, op};
 use super::made::{Made, Results, Watched};
+use super::marks::Marks;
 use super::recording::{Class, Computes, Module, Placed, Recording, Site};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +79,21 @@ pub enum Suspect {
     Argument,
     /// It prints an address.
     Printed,
+    /// It reads a part of an address, or an address as another type.
+    Part,
     /// It calls the object with this number through a pointer.
     Pointer(u32),
+}
+
+/// The end of an object that several threads accessed.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The run of the recording with the event that ends it.
+    pub run: u32,
+    /// How many events its thread had before the end.
+    pub event: u32,
+    pub site: u32,
+    pub object: u32,
 }
 
 /// A value that a fault changed.
@@ -112,6 +126,8 @@ pub struct Sanitized {
     pub suspects: Vec<(Suspect, u32)>,
     /// Per run of the recording, how many events it became.
     pub lengths: Vec<u32>,
+    /// In the order of the whole run.
+    pub ends: Vec<End>,
     pub total: u64,
 }
 
@@ -133,6 +149,8 @@ struct State {
     counts: FxHashMap<u32, u32>,
     met: FxHashMap<u32, u32>,
     locals: Vec<(u64, u64, u32)>,
+    /// The last block that was freed, if nothing was allocated since: the site, and the place of the block.
+    given_back: Option<(u32, u64, u64)>,
 }
 
 struct Sanitizer<'a> {
@@ -156,6 +174,9 @@ struct Sanitizer<'a> {
     suspects: FxHashSet<(Suspect, u32)>,
     /// Freed heap blocks: from, to.
     freed: BTreeMap<u64, u64>,
+    marks: Marks,
+    ends: Vec<End>,
+    run: u32,
     now: u64,
     end: u64,
 }
@@ -165,7 +186,10 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
     let names = thread_names(recording);
     let mut sanitizer = Sanitizer::new(recording, names);
     let mut lengths = vec![0; recording.runs.len()];
-    recording.walk(|run, thread, record| lengths[run] += sanitizer.record(thread as usize, record));
+    recording.walk(|run, thread, record| {
+        sanitizer.run = run as u32;
+        lengths[run] += sanitizer.record(thread as usize, record);
+    });
     let mut mixed: Vec<u32> = sanitizer.mixed.into_iter().collect();
     mixed.sort_unstable();
     let mut suspects: Vec<(Suspect, u32)> = sanitizer.suspects.into_iter().collect();
@@ -177,6 +201,7 @@ pub fn sanitize(recording: &Recording) -> Sanitized {
         objects: sanitizer.objects,
         faults: sanitizer.faults,
         lengths,
+        ends: sanitizer.ends,
         total: sanitizer.now,
     }
 }
@@ -225,6 +250,9 @@ impl<'a> Sanitizer<'a> {
             mixed: FxHashSet::default(),
             suspects: FxHashSet::default(),
             freed: BTreeMap::new(),
+            marks: Marks::default(),
+            ends: Vec::new(),
+            run: 0,
             now: 0,
             end: recording.records,
         };
@@ -278,7 +306,7 @@ impl<'a> Sanitizer<'a> {
             format::VALUE | format::RETURN | format::ARGUMENT => {
                 (event.tag_a, event.a) = self.symbol(thread, w[0], class);
                 if record.kind == format::VALUE {
-                    self.compute(thread, record.site);
+                    self.compute(thread, record.site, event.tag_a, event.a);
                     self.made(thread, record.site, event.tag_a, event.a);
                 }
                 if record.kind == format::ARGUMENT && class == Class::Word && event.tag_a != PLAIN {
@@ -298,6 +326,7 @@ impl<'a> Sanitizer<'a> {
                 (event.tag_b, event.b) = self.symbol(thread, w[1], class);
                 event.writes = record.kind == format::STORE;
                 self.touch(thread, &event);
+                self.share_address(record, class, event.tag_b);
                 if record.kind == format::LOAD {
                     self.made(thread, record.site, event.tag_b, event.b);
                     self.doubt(record.site, event.tag_a, w[0]);
@@ -306,6 +335,7 @@ impl<'a> Sanitizer<'a> {
             format::ALLOCA => {
                 let nth = self.count(thread, record.site);
                 let number = self.object(Kind::Stack, thread as u32, record.site, nth, w[0], w[1]);
+                self.marks.clear(w[0], w[1]);
                 self.states[thread].stack.push((w[0], w[0] + w[1].max(1), number));
                 (event.tag_a, event.a) = (OBJECT, u64::from(number) << 32);
                 event.b = w[1];
@@ -313,13 +343,13 @@ impl<'a> Sanitizer<'a> {
             }
             format::ENTER => {
                 // A frame that is entered at or above another has left it behind (longjmp, an exception).
-                self.leave(thread, w[0]);
+                self.leave(thread, record.site, w[0]);
                 let first = self.states[thread].stack.len();
                 let state = &mut self.states[thread];
                 let results = state.made.enter(&self.watched, record.site);
                 state.frames.push(Frame { pointer: w[0], first, results });
             }
-            format::LANDING => self.leave(thread, w[0].saturating_sub(1)),
+            format::LANDING => self.leave(thread, record.site, w[0].saturating_sub(1)),
             format::RANGE if record.detail == format::RANGE_STACK => {
                 (self.states[thread].low, self.states[thread].high) = (w[0], w[0] + w[1]);
                 return;
@@ -338,11 +368,17 @@ impl<'a> Sanitizer<'a> {
                 event.b = w[1];
                 event.writes = record.detail == format::RANGE_WRITE;
                 self.touch(thread, &event);
-                if !event.writes {
+                if event.writes {
+                    self.marks.clear(w[0], w[1]);
+                } else {
                     self.doubt(record.site, event.tag_a, w[0]);
+                    if self.marks.any(w[0], w[1]) {
+                        self.suspects.insert((Suspect::Part, record.site));
+                    }
                 }
             }
             format::COPY => {
+                self.marks.copy(w[0], w[1], w[2]);
                 let mut from = event;
                 from.kind = format::COPY_FROM;
                 (from.tag_a, from.a) = self.symbol(thread, w[1], Class::Pointer);
@@ -370,7 +406,7 @@ impl<'a> Sanitizer<'a> {
         if record.kind == format::RETURN {
             let state = &self.states[thread];
             let pointer = state.frames.last().map_or(0, |f| f.pointer);
-            self.leave(thread, pointer);
+            self.leave(thread, record.site, pointer);
         }
         self.now += 1;
     }
@@ -382,6 +418,11 @@ impl<'a> Sanitizer<'a> {
                 let nth = self.count(thread, record.site);
                 let number = self.object(Kind::Heap, thread as u32, record.site, nth, w[1], w[2]);
                 self.heap.insert(w[1], number);
+                match self.states[thread].given_back.take() {
+                    // A realloc keeps the content of the block.
+                    Some((site, old, size)) if site == record.site => self.marks.copy(w[1], old, size.min(w[2])),
+                    _ => self.marks.clear(w[1], w[2]),
+                }
                 let end = w[1].saturating_add(w[2].max(1));
                 while let Some((&from, &to)) = self.freed.range(..end).next_back() {
                     if to <= w[1] {
@@ -400,8 +441,12 @@ impl<'a> Sanitizer<'a> {
             }
             (format::FREE, _) => {
                 if let Some(number) = self.heap.remove(&w[1]) {
+                    let size = self.objects[number as usize].size;
                     self.objects[number as usize].to = self.now;
-                    self.freed.insert(w[1], w[1].saturating_add(self.objects[number as usize].size));
+                    self.freed.insert(w[1], w[1].saturating_add(size));
+                    self.states[thread].given_back = Some((record.site, w[1], size));
+                    self.touched(thread, number);
+                    self.finished(thread, record.site, number);
                 }
             }
             (format::SYNC, op::START) => {
@@ -413,7 +458,7 @@ impl<'a> Sanitizer<'a> {
                     self.handle(w[2], at as u32);
                 }
             }
-            (format::SYNC, op::END) => self.leave(thread, u64::MAX),
+            (format::SYNC, op::END) => self.leave(thread, record.site, u64::MAX),
             _ => {}
         }
     }
@@ -440,8 +485,23 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
+    /// Note whether an access writes an address, or reads a part of one.
+    #[inline]
+    fn share_address(&mut self, record: Record, class: Class, tag: u8) {
+        let size = u64::from(self.sites[record.site as usize].size);
+        if record.kind == format::LOAD {
+            if class == Class::Plain && self.marks.any(record.words[0], size) {
+                self.suspects.insert((Suspect::Part, record.site));
+            }
+        } else if tag == PLAIN {
+            self.marks.clear(record.words[0], size);
+        } else {
+            self.marks.mark(record.words[0], size);
+        }
+    }
+
     /// Does a result depend on where objects lie?
-    fn compute(&mut self, thread: usize, site: u32) {
+    fn compute(&mut self, thread: usize, site: u32, tag: u8, value: u64) {
         let what = &self.sites[site as usize];
         if what.computes == Computes::Offsets {
             return;
@@ -450,9 +510,18 @@ impl<'a> Sanitizer<'a> {
         let Some(frame) = state.frames.last() else { return };
         let made = |o: &u32| state.made.get(&self.watched, &frame.results, *o);
         let mut addresses = what.operands.iter().filter_map(made).filter(|(tag, _)| *tag != PLAIN);
-        let (Some((tag, one)), other) = (addresses.next(), addresses.next()) else { return };
-        let apart = other.is_some_and(|(t, other)| t != tag || t != OBJECT || self.strangers(one, other));
-        if what.computes == Computes::Anything || apart {
+        let (Some((first, one)), other) = (addresses.next(), addresses.next()) else { return };
+        let apart = other.is_some_and(|(t, other)| t != first || t != OBJECT || self.strangers(one, other));
+        let number = || what.operands.iter().filter_map(made).find(|(tag, _)| *tag == PLAIN);
+        let wrong = match what.computes {
+            Computes::Offsets => false,
+            Computes::Anything => true,
+            Computes::Order => apart || number().is_some_and(|(_, v)| may_be_address(v)),
+            // The sum of an address and a distance is an address again, and the difference of two is a distance.
+            Computes::Sum => other.is_some() || (tag == PLAIN && may_be_address(value)),
+            Computes::Distance => apart || (other.is_none() && tag == PLAIN && value >= LEAST),
+        };
+        if wrong {
             self.mixed.insert(site);
         }
     }
@@ -473,14 +542,19 @@ impl<'a> Sanitizer<'a> {
     }
 
     /// Leave all frames at or below (in addresses) a frame: their objects are no longer valid.
-    fn leave(&mut self, thread: usize, pointer: u64) {
+    fn leave(&mut self, thread: usize, site: u32, pointer: u64) {
         let state = &mut self.states[thread];
         while let Some(frame) = state.frames.last() {
             if frame.pointer > pointer {
                 break;
             }
+            let event = self.threads[thread].events.len() as u32;
             for (_, _, number) in state.stack.drain(frame.first..) {
-                self.objects[number as usize].to = self.now;
+                let object = &mut self.objects[number as usize];
+                object.to = self.now;
+                if object.shared {
+                    self.ends.push(End { run: self.run, event, site, object: number });
+                }
             }
             state.made.leave(&frame.results);
             state.frames.pop();
@@ -493,6 +567,18 @@ impl<'a> Sanitizer<'a> {
             UNKNOWN => self.threads[thread].unknown[(event.a >> 32) as usize],
             _ => return,
         };
+        self.touched(thread, number);
+    }
+
+    /// The object ends. In another order, other threads would access it later.
+    fn finished(&mut self, thread: usize, site: u32, object: u32) {
+        if self.objects[object as usize].shared {
+            let event = self.threads[thread].events.len() as u32;
+            self.ends.push(End { run: self.run, event, site, object });
+        }
+    }
+
+    fn touched(&mut self, thread: usize, number: u32) {
         let object = &mut self.objects[number as usize];
         if object.toucher == NOBODY {
             object.toucher = thread as u32;
@@ -504,8 +590,8 @@ impl<'a> Sanitizer<'a> {
     /// The symbol of a value: what it points to, the thread it names, or itself.
     #[inline]
     fn symbol(&mut self, thread: usize, value: u64, class: Class) -> (u8, u64) {
-        // No address is as small, nor as large as to be the kernel's; the numbers of programs mostly are one or the other.
-        if class == Class::Plain || value < 0x1_0000 || value >> 47 != 0 {
+        // The numbers of programs mostly are no addresses.
+        if class == Class::Plain || !may_be_address(value) {
             return (PLAIN, value);
         }
         let (least, most) = self.handle_range;
@@ -578,6 +664,15 @@ impl Sanitizer<'_> {
         let placed = &self.globals[at];
         (address < placed.address + placed.size.max(1)).then(|| (self.global_objects[at], placed.address))
     }
+}
+
+/// No address is smaller.
+const LEAST: u64 = 0x1_0000;
+
+/// Addresses are neither small, nor as large as those of the kernel.
+#[inline]
+const fn may_be_address(value: u64) -> bool {
+    value >= LEAST && value >> 47 == 0
 }
 
 fn in_stack(state: &State, address: u64) -> Option<(u32, u64)> {

@@ -6,7 +6,9 @@ modelled, refused, listed as an assumption, or not known. What is not known make
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -22,6 +24,12 @@ _HANDLES = frozenset(
 )  # fmt: skip
 """Functions that take a handle or an address as an integer, and do not show it."""
 _CONSTANT = frozenset(["/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"])
+_CONTENT = frozenset(
+    ["fwrite", "write", "pwrite", "memcmp", "bcmp", "memchr", "_ZSt11_Hash_bytesPKvmm", "_ZNSo5writeEPKcl"]
+)
+"""Functions whose effect depends on each byte of the memory that they read."""
+_FREE_PAGES = frozenset([86])
+"""Names of `sysconf` whose value changes all the time (`_SC_AVPHYS_PAGES`)."""
 _SHOWN = 4
 
 
@@ -68,8 +76,6 @@ class _Search:
             site = self.table.site(number)
             if site.op == "call" and site.name and site.name not in self.defined:
                 self._call(site.name, number, used=site.kind != "none")
-        if blocks := sorted({"fwrite", "write", "pwrite", "memcmp"} & self.callers.keys()):
-            self.assumptions.append(f"the bytes that {', '.join(blocks)} read are no parts of addresses")
         self._addresses()
         self._memory_and_pointers()
         self._signals()
@@ -126,6 +132,11 @@ class _Search:
                 name = site.name
                 if name and name not in self.defined | _HANDLES and name not in self.allowed:
                     self.refused.add(f"an address as an integer argument of {name} at {place}")
+            elif reason == "part" and "addresses" not in self.allowed:
+                if site.op != "call":
+                    self.refused.add(f"a part of an address is read at {place}")
+                elif site.name in _CONTENT and site.name not in self.allowed:
+                    self.refused.add(f"{site.name} reads an address as bytes at {place}")
             elif reason == "pointer":
                 self._pointer(number, target)
         if elsewhere:
@@ -175,8 +186,9 @@ class _Search:
         reads, own = set(), set()
         for file in opened(self.recording.folder):
             path = str(file.path)
-            if path.startswith(("/dev/", "/proc/", "/sys/")) and path not in _CONSTANT:
-                if path not in self.allowed:
+            real = os.path.realpath(path)
+            if _changes(path) or _changes(real):
+                if not {path, real} & self.allowed:
                     where = f" at {self.table.place(file.site)}" if file.site else ""
                     self.refused.add(f"{path}{where}")
             elif file.writes and file.old is None:
@@ -186,6 +198,19 @@ class _Search:
         if reads:
             names = ", ".join(sorted(path.rsplit("/", 1)[-1] for path in reads))
             self.assumptions.append(f"these files have the same content before each run: {names}")
+
+
+def _changes(path: str) -> bool:
+    """Whether a file has another content in each run: a device, a table of the system, a pipe, a socket."""
+    if path in _CONSTANT:
+        return False
+    if path.startswith(("/dev/", "/proc/", "/sys/")):
+        return True
+    try:
+        kind = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
 
 
 _FROM_AN_INSTRUCTION = frozenset([signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP])

@@ -20,9 +20,13 @@ OPERATIONS = dict(epa_operations())
 VALUE, LOAD, STORE, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 3, 4, 5, 6, 9
 """Kinds of events (`rust/src/epa/format.rs`)."""
 _CLASSES = {"pointer": 1, "word": 2}
-_MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc")
+_MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc", "uitofp", "sitofp")
 _ALIGNED = 16
-"""The alignment of all heap blocks: remainders of addresses up to this divisor are the same in each run."""
+"""The alignment of all heap blocks: the low bits of addresses are the same in each run."""
+_LEAST, _MOST = 1 << 16, 1 << 47
+"""All addresses are between these numbers."""
+_OFFSETS, _DISTANCE, _ANYTHING, _ORDER, _SUM = range(5)
+"""Whether a result depends on addresses of objects (`Computes` in `rust/src/epa/recording.rs`)."""
 _NOT_EQUAL = 33
 """The number of this predicate in LLVM. The predicates of order have larger numbers."""
 
@@ -43,13 +47,21 @@ def _rows(table: Table) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def _computes(site: Site) -> int:
-    """Whether a result depends on addresses of objects: 0 never, 1 if its operands point to two objects, 2 always."""
-    if site.op == "sub" or (site.op == "icmp" and site.index > _NOT_EQUAL):
-        return 1
+    """Whether a result depends on addresses of objects: never, in some cases, or always if an operand is an address."""
+    numbers = [int(text) for text in site.shape if text.lstrip("-").isdigit()]
+    if site.op == "icmp" and site.index > _NOT_EQUAL:
+        return _ANYTHING if any(_LEAST <= number < _MOST for number in numbers) else _ORDER
+    if site.op in ("add", "sub") and site.bits == 64:
+        first_is_number = site.shape[:1] != [] and site.shape[0].lstrip("-").isdigit()
+        return _SUM if site.op == "add" else _ANYTHING if first_is_number else _DISTANCE
+    if site.op == "zext":
+        return _ANYTHING if site.kind == "opaque" else _OFFSETS
     if site.op not in _MIXING:
-        return 0
-    constant = site.shape[-1].lstrip("-") if site.shape else ""
-    return 0 if site.op in ("and", "urem") and constant.isdigit() and int(constant) <= _ALIGNED else 2
+        return _OFFSETS
+    last = numbers[-1] if numbers and site.shape[-1] == str(numbers[-1]) else None
+    keeps_low_bits = site.op == "and" and last is not None and -_ALIGNED <= last < _ALIGNED
+    divides = site.op in ("urem", "srem") and last is not None and 0 < last <= _ALIGNED and _ALIGNED % last == 0
+    return _OFFSETS if keeps_low_bits or divides else _ANYTHING
 
 
 def _sites(table: Table) -> list[tuple[int, int, list[int], int, int]]:
