@@ -123,9 +123,9 @@ def test_other_paths_are_brought_together(record: Record) -> None:
 @pytest.mark.parametrize(
     ("kind", "outcomes", "timeout"),
     [
-        ("skipunlock", {"hang", "none"}, 3.0),
+        ("skipunlock", {"hang", "none"}, 2.0),
         ("droplock", {"none", "masked", "sdc"}, PATIENCE),
-        ("killthread", {"sdc", "hang", "masked"}, 3.0),
+        ("killthread", {"sdc", "hang", "masked"}, 2.0),
     ],
 )
 def test_faults_of_concurrency(kind: str, outcomes: set[str], timeout: float, built: Build) -> None:
@@ -144,7 +144,7 @@ def test_a_lock_that_is_not_released(record: Record) -> None:
     golden = record(LOCKED)
     line = next(i for i, text in enumerate(LOCKED.splitlines(), 1) if "mutex_unlock" in text)
     site = site_of(golden, "call", line, "work")
-    faulty = record(LOCKED, fault=Fault("skipunlock", site, "T_0_0", 0, 0), expect=None, timeout=3.0)
+    faulty = record(LOCKED, fault=Fault("skipunlock", site, "T_0_0", 0, 0), expect=None, timeout=2.0)
     assert faulty.run is not None
     assert faulty.run.timed_out
     assert "T_0_0" in str(faulty.cuts)

@@ -39,8 +39,48 @@ REFUSED = {
     "integer": "an address as an integer argument of printf",
     "handle": "an address as an integer argument of printf",
     "pointer": "getpid",
+    "end": "both access end",
+    "parts": "both access whole",
+    "aligned": "both access block_of_two",
+    "eof": "both access T_0:fopen",
+    "count": "both access counter",
+    "byte": "a part of an address is read",
+    "copy": "a part of an address is read",
+    "union": "a part of an address is read",
+    "memcmp": "memcmp reads an address as bytes",
+    "sorted": "a part of an address is read",
+    "grown pointers": "a part of an address is read",
+    "vector": "a part of an address is read",
+    "handle byte": "a part of an address is read",
+    "fraction": "arithmetic on addresses",
+    "wide": "arithmetic on addresses",
+    "threshold": "arithmetic on addresses",
+    "remainder": "arithmetic on addresses",
+    "bit": "arithmetic on addresses",
+    "difference": "arithmetic on addresses",
+    "sum": "arithmetic on addresses",
+    "far": "arithmetic on addresses",
+    "path": "/proc/uptime",
+    "link": "chance.link",
+    "folder": "/proc/self/fd",
+    "free pages": "sysconf",
 }
-MODELLED = ["barrier", "c11 in order", "fresh", "grown", "stack", "callback", "environment"]
+CPP = {
+    "number": "both access _ZL5found",
+    "word": "both access _ZL4text",
+    "line": "both access _ZL4text",
+    "append": "both access _ZL4text",
+    "assign": "both access _ZL4text",
+    "prints": "both access _ZL7letters",
+    "printed string": "both access _ZL4text",
+    "state": "both access libstdc++",
+    "list": "both access",
+    "insert": "both access",
+    "erase": "both access",
+    "step": "both access _ZL4tree",
+    "hash": "reads an address as bytes",
+}
+MODELLED = ["barrier", "c11 in order", "fresh", "grown", "stack", "callback", "environment", "addresses at work"]
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +100,47 @@ def test_refused(mode: str, chance: Path, tmp_path: Path) -> None:
     assert found.verdict.status == "violated"
     said = [w.object for w in found.witnesses] + found.nondeterministic + [found.verdict.message or ""]
     assert any(REFUSED[mode] in text for text in said), said
+
+
+@pytest.fixture(scope="session")
+def chance_cpp(toolchain: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = Path(__file__).with_name("chance.cpp")
+    made = made_once(
+        tmp_path_factory, "epa-chance-cpp", lambda folder: build([source], folder / "p.epa", version=toolchain) and None
+    )
+    return made / "p.epa"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "object_"), [("free", "T_0:malloc"), ("frame", "T_0_1:local")])
+def test_the_end_of_an_object_is_an_access(mode: str, object_: str, chance: Path, tmp_path: Path) -> None:
+    """One thread frees or leaves what the other reads. In the recorded run, either can be the first."""
+    run(chance, [mode], tmp_path / "trace")
+    found = check(Recording(tmp_path / "trace"))
+    assert found.verdict.status == "violated"
+    said = [w.object for w in found.witnesses] + found.nondeterministic
+    assert any(text.startswith((object_, "a read of freed memory")) for text in said), said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", CPP)
+def test_what_the_library_of_cpp_shares(mode: str, chance_cpp: Path, tmp_path: Path) -> None:
+    """The code of strings, streams, lists and trees is in the library. In the other mode, each thread has its own."""
+    run(chance_cpp, [mode], tmp_path / "trace", base=tmp_path)
+    found = check(Recording(tmp_path / "trace"))
+    assert found.verdict.status == "violated"
+    said = [w.object for w in found.witnesses] + found.nondeterministic + [found.verdict.message or ""]
+    assert any(CPP[mode] in text for text in said), said
+
+
+@pytest.mark.slow
+def test_threads_with_containers_of_their_own(chance_cpp: Path, tmp_path: Path) -> None:
+    run(chance_cpp, ["own"], tmp_path / "golden")
+    golden = Recording(tmp_path / "golden")
+    found = check(golden)
+    assert (found.verdict.status, found.nondeterministic, found.unseen) == ("holds", [], [])
+    run(chance_cpp, ["own"], tmp_path / "again", yields=1)
+    assert golden.native.outcome(Recording(tmp_path / "again").native) == (True, False)
 
 
 @pytest.mark.slow
@@ -84,6 +165,8 @@ def test_what_is_not_known_is_not_accepted(chance: Path, tmp_path: Path) -> None
     recording = Recording(tmp_path / "trace")
     found = check(recording)
     assert (found.verdict.status, found.unseen) == ("inconclusive", ["a64l"])
+    run(chance, ["memcpy"], tmp_path / "pointer")
+    assert check(Recording(tmp_path / "pointer")).unseen == ["memcpy through a pointer"]
     allowed = check(recording, allow=["a64l"])
     assert allowed.verdict.status == "holds"
     assert any("a64l" in text for text in allowed.assumptions)
@@ -118,7 +201,11 @@ def test_assembly(text: str, harmless: bool) -> None:
 
 def test_names_of_no_known_function() -> None:
     """Everything that is not listed is unknown: also intrinsics, and C++ functions with a state."""
-    for name in ("frobnicate", "statx", "vprintf", "llvm.masked.gather.v4i32", "_ZNSt6locale6globalERKS_", "memfrob"):
+    names = """
+        frobnicate statx vprintf memfrob llvm.masked.gather.v4i32 llvm.x86.avx2.gather.d.d.256 llvm.x86.sse3.ldu.dq
+        llvm.x86.avx.maskstore.ps _ZNSolsEPSt15basic_streambufIcSt11char_traitsIcEE _ZNSt6locale6globalERKS_
+    """
+    for name in names.split():
         assert knowledge(name) == "unknown", name
     for name in ("llvm.x86.rdrand.32", "llvm.readcyclecounter", "clone", "getrandom"):
         assert knowledge(name) == "nondeterministic", name

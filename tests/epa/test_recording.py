@@ -414,5 +414,12 @@ def test_the_common_trace(record: Record) -> None:
 
 @pytest.mark.slow
 def test_building_twice_is_the_same(tmp_path: Path, toolchain: int) -> None:
-    tables = [build([EXAMPLES / "words.cpp"], tmp_path / f"{i}.epa", version=toolchain)[0] for i in range(2)]
+    source = tmp_path / "both.cpp"
+    source.write_text(
+        "template <class T> T twice(T x) { static T last; return last += x + x; }\n"
+        "struct Base { virtual int f() { return 1; } };\nstruct Other : Base { int f() override { return twice(2); } };\n"
+        "int main() { Other o; Base *b = &o; return b->f() + (int)twice(0.5) + twice('a') - 199; }\n",
+        encoding="utf-8",
+    )
+    tables = [build([source], tmp_path / f"{i}.epa", version=toolchain)[0] for i in range(2)]
     assert tables[0] == tables[1]

@@ -170,7 +170,7 @@ def test_a_fault_ends_replay_without_a_hang(case: str, program: Path, tmp_path: 
     site = _site(golden, FUNCTIONS[mode], "call", name)
     kind = {"skip": "skipunlock", "twice": "doublelock", "kill": "killthread"}[action]
     fault = Fault(kind, site, "T_0_1", 0, 0)
-    limit = 8.0
+    limit = 4.0
     run(program, [mode], tmp_path / "faulty", base=tmp_path, order=tmp_path / "order", fault=fault, timeout=limit)
     ended = ending(tmp_path / "faulty")
     assert ended is not None

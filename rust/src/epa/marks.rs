@@ -53,7 +53,10 @@ impl Marks {
         let to = at.saturating_add(length);
         let range = at / CHUNK..to.div_ceil(CHUNK);
         if range.end - range.start > self.chunks.len() as u64 {
-            return self.chunks.iter().any(|(&chunk, &found)| range.contains(&chunk) && found & mask(chunk, at, to) != 0);
+            return self
+                .chunks
+                .iter()
+                .any(|(&chunk, &found)| range.contains(&chunk) && found & mask(chunk, at, to) != 0);
         }
         range.into_iter().any(|chunk| self.chunks.get(&chunk).is_some_and(|&found| found & mask(chunk, at, to) != 0))
     }

@@ -17,10 +17,23 @@ use super::sanitize::{OBJECT, PLAIN, Sanitized, UNKNOWN};
 /// What a step of a trace does, for this check.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
-    Sync { op: u32, object: u64, extra: u64 },
-    Access { object: u64, offset: u64, length: u64, writes: bool, value: Option<u64> },
+    Sync {
+        op: u32,
+        object: u64,
+        extra: u64,
+    },
+    Access {
+        object: u64,
+        offset: u64,
+        length: u64,
+        writes: bool,
+        value: Option<u64>,
+    },
     /// The object ends: as if all of it was written.
-    End { object: u64, size: u64 },
+    End {
+        object: u64,
+        size: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]

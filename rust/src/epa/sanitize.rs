@@ -153,6 +153,17 @@ struct State {
     given_back: Option<(u32, u64, u64)>,
 }
 
+impl State {
+    /// Whether an address is in the part of the stack below all frames: frames that were there have been left.
+    fn has_left(&self, address: u64) -> bool {
+        let lowest = self.frames.last().map_or(self.high, |frame| {
+            let objects = self.stack[frame.first..].iter().map(|object| object.0);
+            objects.fold(frame.pointer, u64::min)
+        });
+        self.low <= address && address < lowest
+    }
+}
+
 struct Sanitizer<'a> {
     sites: &'a [Site],
     globals: &'a [Placed],
@@ -329,7 +340,7 @@ impl<'a> Sanitizer<'a> {
                 self.share_address(record, class, event.tag_b);
                 if record.kind == format::LOAD {
                     self.made(thread, record.site, event.tag_b, event.b);
-                    self.doubt(record.site, event.tag_a, w[0]);
+                    self.doubt(thread, record.site, event.tag_a, w[0]);
                 }
             }
             format::ALLOCA => {
@@ -371,7 +382,7 @@ impl<'a> Sanitizer<'a> {
                 if event.writes {
                     self.marks.clear(w[0], w[1]);
                 } else {
-                    self.doubt(record.site, event.tag_a, w[0]);
+                    self.doubt(thread, record.site, event.tag_a, w[0]);
                     if self.marks.any(w[0], w[1]) {
                         self.suspects.insert((Suspect::Part, record.site));
                     }
@@ -384,7 +395,7 @@ impl<'a> Sanitizer<'a> {
                 (from.tag_a, from.a) = self.symbol(thread, w[1], Class::Pointer);
                 from.b = w[2];
                 self.touch(thread, &from);
-                self.doubt(record.site, from.tag_a, w[1]);
+                self.doubt(thread, record.site, from.tag_a, w[1]);
                 self.threads[thread].events.push(from);
                 (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
                 event.b = w[2];
@@ -478,10 +489,11 @@ impl<'a> Sanitizer<'a> {
     }
 
     /// Is the content of the memory that a site reads the same in every run?
-    fn doubt(&mut self, site: u32, tag: u8, address: u64) {
+    fn doubt(&mut self, thread: usize, site: u32, tag: u8, address: u64) {
         if tag == UNKNOWN {
             let freed = self.freed.range(..=address).next_back().is_some_and(|(_, &to)| address < to);
-            self.suspects.insert((if freed { Suspect::Freed } else { Suspect::Unknown }, site));
+            let left = || self.states.iter().enumerate().any(|(i, s)| i != thread && s.has_left(address));
+            self.suspects.insert((if freed || left() { Suspect::Freed } else { Suspect::Unknown }, site));
         }
     }
 

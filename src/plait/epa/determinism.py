@@ -6,17 +6,20 @@ modelled, refused, listed as an assumption, or not known. What is not known make
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import stat
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from plait.epa.files import opened
-from plait.epa.instrumentation.effects import UNFOLLOWED
+from plait.epa.instrumentation.effects import UNFOLLOWED, effects_of
 from plait.epa.instrumentation.libraries import assembly_is_harmless, knowledge
 from plait.epa.instrumentation.replayed import BY_TURN, REPLAYED
-from plait.epa.recording import Recording
+from plait.epa.instrumentation.table import Origin
+from plait.epa.recording import ARGUMENT, Recording
 
 _HANDLES = frozenset(
     ["pthread_join", "pthread_detach", "pthread_equal", "pthread_exit", "thrd_join", "thrd_detach", "thrd_equal",
@@ -30,6 +33,9 @@ _CONTENT = frozenset(
 """Functions whose effect depends on each byte of the memory that they read."""
 _FREE_PAGES = frozenset([86])
 """Names of `sysconf` whose value changes all the time (`_SC_AVPHYS_PAGES`)."""
+_ENVIRONMENT = frozenset(["ctime", "localtime", "opendir", "readdir", "setlocale", "strerror"])
+"""Functions with a hidden state that also depend on the environment, or on files."""
+_MAP_FIXED = 0x10
 _SHOWN = 4
 
 
@@ -105,10 +111,30 @@ class _Search:
             self.refused.add(f"{name}, whose state threads share, at {place}")
         elif name == "fileno" and not self.replay and len(self.callers.get("fopen", ())) > 1:
             self.refused.add(f"fileno, a number that depends on the order of fopen in several threads, at {place}")
-        elif what == "machine":
+        elif name == "sysconf" and self._constant(number, 0) in _FREE_PAGES:
+            self.refused.add(f"sysconf, which tells how much memory is free, at {place}")
+        elif name == "setvbuf" and self._constant(number, 1) != 0:
+            self.unknown.add("setvbuf with a buffer of the program")
+        elif name == "mmap" and (flags := self._constant(number, 3) or _MAP_FIXED) & _MAP_FIXED:
+            self.unknown.add("mmap with MAP_FIXED, or with flags that are no constant")
+        elif name == "mmap" and flags & mmap.MAP_SHARED and not flags & mmap.MAP_ANONYMOUS:
+            self.assumptions.append("a mapped file changes only through its mapping")
+        elif not direct and effects_of(name):
+            self.unknown.add(f"{name} through a pointer")
+        elif what == "machine" or name in _ENVIRONMENT:
             self.machine.add(name)
         elif what == "unknown" and name not in UNFOLLOWED:  # the check has another reason for these
             self.unknown.add(name)
+
+    def _constant(self, call: int, index: int) -> int | None:
+        """The value of an argument, if it is a constant."""
+        sites = self.table.sites
+        for piece in self.table.pieces:
+            for kind, number, origin, value, *_ in piece.steps:
+                site = sites[number - 1]
+                if kind == ARGUMENT and (site.parent, site.index) == (call, index):
+                    return value if origin == Origin.CONSTANT else None
+        return None
 
     def _addresses(self) -> None:
         if "addresses" in self.allowed:
@@ -202,12 +228,12 @@ class _Search:
 
 def _changes(path: str) -> bool:
     """Whether a file has another content in each run: a device, a table of the system, a pipe, a socket."""
-    if path in _CONSTANT:
+    if path in _CONSTANT or Path(path).is_relative_to("/dev/shm"):
         return False
     if path.startswith(("/dev/", "/proc/", "/sys/")):
         return True
     try:
-        kind = os.stat(path).st_mode
+        kind = Path(path).stat().st_mode
     except (OSError, ValueError):
         return False
     return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)

@@ -30,7 +30,7 @@ class Results(msgspec.Struct, frozen=True):
     stdout: bytes
     stderr: bytes
     files: dict[str, bytes | None]
-    """The content of the written files; None for a removed file."""
+    """The content of the written files; None for a removed file. For a checker, also for what only the golden run wrote."""
 
     def named(self) -> dict[str, bytes | None]:
         """All results by name."""
@@ -104,8 +104,9 @@ class Oracle:
 
     def _ask(self, golden: Results, faulty: Results) -> list[str]:
         assert self.checker is not None
+        missing = dict.fromkeys(golden.files)
         try:
-            said = self.checker(golden, faulty)
+            said = self.checker(golden, msgspec.structs.replace(faulty, files={**missing, **faulty.files}))
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             raise UsageError(

@@ -17,10 +17,25 @@ from plait.kernel.errors import TraceError
 
 OPERATIONS = dict(epa_operations())
 """Names of synchronisation operations, by their numbers in traces."""
-VALUE, LOAD, STORE, ALLOCA, ENTER, RETURN, LANDING = 1, 2, 3, 4, 5, 6, 9
+VALUE, LOAD, STORE, ALLOCA, ENTER, RETURN, ARGUMENT, LANDING = 1, 2, 3, 4, 5, 6, 8, 9
 """Kinds of events (`rust/src/epa/format.rs`)."""
 _CLASSES = {"pointer": 1, "word": 2}
-_MIXING = ("mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor", "trunc", "uitofp", "sitofp")
+_MIXING = (
+    "mul",
+    "udiv",
+    "sdiv",
+    "urem",
+    "srem",
+    "shl",
+    "lshr",
+    "ashr",
+    "and",
+    "or",
+    "xor",
+    "trunc",
+    "uitofp",
+    "sitofp",
+)
 _ALIGNED = 16
 """The alignment of all heap blocks: the low bits of addresses are the same in each run."""
 _LEAST, _MOST = 1 << 16, 1 << 47

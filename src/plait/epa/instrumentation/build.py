@@ -26,7 +26,7 @@ NAMES = ["-fno-discard-value-names", "-Xclang", "-disable-O0-optnone"]
 _GENERATE = ["-O2", "-Xclang", "-disable-llvm-passes", "-fPIE"]
 """The program is not optimized. Code generation is, so that the inserted code costs little."""
 _RECORDER = ["-O2", "-fno-omit-frame-pointer", "-fPIE", "-pthread", "-fexceptions"]
-_OBJECTS = "recorder", "interpose", "locks", "replay", "files"
+_OBJECTS = "recorder", "interpose", "locks", "replay", "files", "cpp"
 _SHOWN = 5
 """The maximal number of shown errors."""
 _LINK = ["-pthread", "-rdynamic", "-pie", "-ldl", "-lm"]

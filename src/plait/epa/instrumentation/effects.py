@@ -9,34 +9,16 @@ functions that have none. A call of a function whose arguments do not determine 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
 
-Access = Literal[
-    "read", "write", "read string", "wrote string", "copy", "stream", "stdin", "stdout", "stderr", "file", "descriptor",
-    "descriptors", "printed", "scanned",
-]  # fmt: skip
-
-
-class Effect(NamedTuple):
-    """A memory access at the address in argument `at`. Its length: the product of the arguments `length` (or `bytes`).
-
-    A `stream` is a FILE: all operations of threads on one stream depend on each other. A `file` is a stream whose
-    operation also accesses its file (`bytes`: it writes). A `descriptor` is the same for the number of a file (`bytes`: 2
-    does not use its offset). `printed` and `scanned` are arguments after a format. `wrote string` is seen after the call.
-    """
-
-    access: Access
-    at: int
-    length: tuple[int, ...] = ()
-    source: int = 0
-    bytes: int = 0
-
+from plait.epa.instrumentation.cpp import CPP, cpp_effects
+from plait.epa.instrumentation.effect import Effect
 
 _COPY = (Effect("copy", 0, (2,), 1),)
 _TWO_STRINGS = (Effect("read string", 0), Effect("read string", 1))
 _STRING = (Effect("read string", 0),)
 _STDOUT, _STDERR, _STDIN = Effect("stdout", 0), Effect("stderr", 0), Effect("stdin", 0)
 _GUARD = (Effect("write", 0, bytes=8),)
+_NUMBER = (*_STRING, Effect("write", 1, bytes=8))
 _OPENS = (Effect("descriptors", 0, bytes=1),)
 _COMPARES = (Effect("read", 0, (2,)), Effect("read", 1, (2,)))
 
@@ -110,7 +92,12 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "unlink": (Effect("read string", 0), *_OPENS),
     "remove": (Effect("read string", 0), *_OPENS),
     "rename": (Effect("read string", 0), *_OPENS),
-    "qsort": (Effect("write", 0, (1, 2)),),
+    "qsort": (Effect("copy", 0, (1, 2), 0),),
+    "feof": (Effect("stream", 0),),
+    "ferror": (Effect("stream", 0),),
+    "clearerr": (Effect("stream", 0),),
+    "setvbuf": (Effect("stream", 0),),
+    "setbuf": (Effect("stream", 0),),
     "strlen": _STRING,
     "strcmp": _TWO_STRINGS,
     "strcasecmp": _TWO_STRINGS,
@@ -134,24 +121,49 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "atof": _STRING,
     "atol": _STRING,
     "atoll": _STRING,
-    "strtol": _STRING,
-    "strtoul": _STRING,
-    "strtoll": _STRING,
-    "strtoull": _STRING,
-    "strtod": _STRING,
-    "strtof": _STRING,
-    "__isoc23_strtol": _STRING,
-    "__isoc23_strtoul": _STRING,
-    "__isoc23_strtoll": _STRING,
-    "__isoc23_strtoull": _STRING,
+    "strtol": _NUMBER,
+    "strtoul": _NUMBER,
+    "strtoll": _NUMBER,
+    "strtoull": _NUMBER,
+    "strtod": _NUMBER,
+    "strtof": _NUMBER,
+    "__isoc23_strtol": _NUMBER,
+    "__isoc23_strtoul": _NUMBER,
+    "__isoc23_strtoll": _NUMBER,
+    "__isoc23_strtoull": _NUMBER,
     "pthread_create": (Effect("write", 0, bytes=8),),
     "thrd_create": (Effect("write", 0, bytes=8),),
+    "pthread_join": (Effect("write", 1, bytes=8),),
+    "posix_memalign": (Effect("write", 0, bytes=8),),
+    "pthread_setcancelstate": (Effect("write", 1, bytes=4),),
+    "pthread_setcanceltype": (Effect("write", 1, bytes=4),),
+    "pthread_attr_getstacksize": (Effect("write", 1, bytes=8),),
+    "pthread_attr_getstack": (Effect("write", 1, bytes=8), Effect("write", 2, bytes=8)),
+    "pthread_sigmask": (Effect("write", 2, bytes=128),),
+    "sigprocmask": (Effect("write", 2, bytes=128),),
+    "sigaction": (Effect("read", 1, bytes=152), Effect("write", 2, bytes=152)),
+    "munmap": (Effect("write", 0, (1,)),),
+    **{
+        f"{name}{suffix}": (Effect("write", 1, bytes=size),)
+        for suffix, wide in (("", 8), ("f", 4), ("l", 16))
+        for name, size in (("modf", wide), ("frexp", 4), ("lgamma_r", 4))
+    },
+    **{f"remquo{suffix}": (Effect("write", 2, bytes=4),) for suffix in ("", "f", "l")},
+    **{
+        f"sincos{suffix}": (Effect("write", 1, bytes=size), Effect("write", 2, bytes=size))
+        for suffix, size in (("", 8), ("f", 4), ("l", 16))
+    },
     "_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_": tuple(
-        Effect("write", at, bytes=8) for at in (1, 2, 3)
+        Effect("write", at, bytes=32) for at in (1, 2, 3)
     ),
     "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_": tuple(
-        Effect("write", at, bytes=8) for at in (0, 1)
+        Effect("write", at, bytes=32) for at in (0, 1)
     ),
+    "_ZNSt8__detail15_List_node_base7_M_hookEPS0_": (Effect("write", 0, bytes=16), Effect("list", 1)),
+    "_ZNSt8__detail15_List_node_base9_M_unhookEv": (Effect("list", 0),),
+    "_ZNSt8__detail15_List_node_base11_M_transferEPS0_S1_": tuple(Effect("list", at) for at in (0, 1, 2)),
+    "_ZNSt8__detail15_List_node_base4swapERS0_S1_": tuple(Effect("list", at) for at in (0, 1)),
+    "_ZSt11_Hash_bytesPKvmm": (Effect("read", 0, (1,)),),
     "thrd_join": (Effect("write", 1, bytes=4),),
     "time": (Effect("write", 0, bytes=8),),
     "gettimeofday": (Effect("write", 0, bytes=16), Effect("write", 1, bytes=8)),
@@ -178,29 +190,13 @@ EFFECTS: dict[str, tuple[Effect, ...]] = {
     "__cxa_guard_release": _GUARD,
 }
 
-AFTER = ("wrote string", "scanned")
+AFTER = ("wrote string", "scanned", "changed string")
 """Effects that are seen after the call."""
 
 COMPARISONS = re.compile(
     r"(?:mem|str|strn|strcase|strncase|b|wmem|wcs|wcsn)cmp|(?:str|wcs)coll|_ZNKSt.*basic_string.*E7compareE.*"
 )
 """Functions whose result has a meaning only by its sign. A C library may return any value of this sign."""
-
-CPP_STREAMS = re.compile(
-    r"_ZNK?S[oi].*|_ZStlsI.*|_ZStrsI.*|_ZSt4end[ls]I.*|_ZSt5flushI.*|_ZSt16__ostream_insertI.*|_ZSt7getlineI.*"
-)
-"""Functions of the C++ library whose first argument is a stream."""
-
-CPP = re.compile(
-    r"_ZNK?S[sa].*|_ZNK?St7__cxx1112basic_string.*|_ZNSt8ios_base4InitC1Ev|_ZNSt8ios_base4InitD1Ev"
-    r"|_ZSt\d+_Rb_tree_\w+|_ZNKSt8__detail20_Prime_rehash_policy.*|_ZNSt8__detail15_List_node_base.*"
-    r"|_ZSt\d+__throw_\w+|_ZNK?St\d+(?:\w*_error|exception|bad_\w+|out_of_range)[CD4]?.*|_ZNSaIcE.*"
-    r"|_ZSt(?:17rethrow_exception|17current_exception|9terminate).*|__cxa_\w+|__once_proxy|_Unwind_\w+|__gxx_personality_v0"
-    r"|_ZNSt15__exception_ptr13exception_ptr.*|_ZSt11_Hash_bytesPKvmm|_ZNSt9exceptionD[012]Ev|_ZNKSt9exception4whatEv"
-    r"|_ZNSt18condition_variable.*|_ZNSt6thread.*|_ZTIS.*|_Zn[wa]m.*|_Zd[la]Pv.*|_ZNSt7__cxx11\d+basic_stringstream.*"
-    r"|_ZNSt7__cxx11\d+basic_[io]stringstream.*|_ZNKSt7__cxx11\d+basic_\w*stringstream.*|_ZSt20__throw_\w+"
-)
-"""Functions of the C++ library that work only on their arguments."""
 
 PURE = frozenset(
     [
@@ -403,8 +399,8 @@ def effects_of(name: str) -> tuple[Effect, ...]:
         name = ".".join(name.split(".")[:2])
     if name in EFFECTS:
         return EFFECTS[name]
-    if CPP_STREAMS.fullmatch(name):
-        return (Effect("stream", 0),)
+    if (found := cpp_effects(name)) is not None:
+        return found
     if CPP.fullmatch(name):
         # A member function: the object, and another one. Their first words are enough to see that threads share them.
         return (Effect("read" if name.startswith("_ZNK") else "write", 0, bytes=8), Effect("read", 1, bytes=8))

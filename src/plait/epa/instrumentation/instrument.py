@@ -13,7 +13,8 @@ from pathlib import Path
 
 from plait.epa.instrumentation import llvm as ll
 from plait.epa.instrumentation.calls import parameters, returns
-from plait.epa.instrumentation.effects import AFTER, COMPARISONS, Effect, effects_of
+from plait.epa.instrumentation.effect import Effect
+from plait.epa.instrumentation.effects import AFTER, COMPARISONS, effects_of
 from plait.epa.instrumentation.expected import Expected, chains
 from plait.epa.instrumentation.formulas import formula_of, unwrapped
 from plait.epa.instrumentation.libraries import intrinsic_is_known

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from plait.epa.instrumentation.effects import CPP, CPP_STREAMS, EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
+from plait.epa.instrumentation.cpp import CPP, CPP_STREAMS, FILE_STREAMS
+from plait.epa.instrumentation.effects import EFFECTS, NONDETERMINISTIC, PURE, STATEFUL
 
 Knowledge = Literal["known", "nondeterministic", "stateful", "machine", "unknown"]
 
@@ -69,6 +70,10 @@ _INTRINSICS = _words("""
 """)
 """LLVM intrinsics that are functions of their arguments, or have no effect on values: `llvm.NAME…`."""
 _X86 = re.compile(r"llvm\.x86\.(?:sse|ssse|avx|fma|bmi|mmx|pclmul|aesni|f16c|sha)[\w.]*")
+_X86_MEMORY = re.compile(
+    r".*(?:gather|scatter|mask(?:load|store|mov)|ldu|mxcsr|monitor|mwait|clflush|\.(?:load|store)).*"
+)
+"""Those of `_X86` that access memory: their accesses are not recorded."""
 _NO_EFFECT = frozenset(["", "nop", "pause", "rep nop", "rep; nop", "mfence", "lfence", "sfence"])
 
 
@@ -88,7 +93,7 @@ def intrinsic_is_known(name: str) -> bool:
     >>> intrinsic_is_known("llvm.umul.with.overflow.i64"), intrinsic_is_known("llvm.x86.rdtsc")
     (True, False)
     """
-    return name.split(".")[1] in _INTRINSICS or bool(_X86.fullmatch(name))
+    return name.split(".")[1] in _INTRINSICS or bool(_X86.fullmatch(name) and not _X86_MEMORY.fullmatch(name))
 
 
 def knowledge(name: str) -> Knowledge:
@@ -101,7 +106,7 @@ def knowledge(name: str) -> Knowledge:
         return "known" if intrinsic_is_known(name) else "nondeterministic" if _timer(name) else "unknown"
     if name in NONDETERMINISTIC or name in _CHANCE:
         return "nondeterministic"
-    if name in STATEFUL:
+    if name in STATEFUL or FILE_STREAMS.fullmatch(name):
         return "stateful"
     if name in _MACHINE:
         return "machine"

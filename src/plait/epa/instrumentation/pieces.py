@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plait.epa.instrumentation.effects import Effect
+from plait.epa.instrumentation.effect import Effect
 from plait.epa.instrumentation.llvm import INTEGER, POINTER, Llvm, Ref, array
 from plait.epa.instrumentation.table import Origin, Piece
 from plait.epa.instrumentation.words import Words
@@ -19,6 +19,7 @@ EXPECTED = 2 << 29
 ALL = (1 << 64) - 1
 MOST_BYTES = 4096
 """The maximal length of a record. A longer one would not fit in the space that the recorder reserves."""
+_AT = {"stream": "epa_stream", "C++ stream": "epa_cpp_stream", "list": "epa_list", "tree": "epa_tree"}
 _DESCRIPTORS = {"stdin": 0, "stdout": 1, "stderr": 2}
 Where = tuple[Origin, int]
 NOTHING: Where = (Origin.CONSTANT, 0)
@@ -26,7 +27,8 @@ _OUTSIDE = {"epa_range": (2, 4), "epa_string": (2, 3), "epa_copy": (1, 4), "epa_
             "epa_stream": (1, 2), "epa_stdout": (1, 1), "epa_stderr": (1, 1), "epa_stdin": (1, 1), "epa_file": (2, 3),
             "epa_descriptor": (2, 3), "epa_descriptors": (2, 2), "epa_printed": (1, 4), "epa_scanned": (1, 4),
             "epa_returned": (0, 0), "epa_orders": (0, 1), "epa_orders_stream": (0, 1), "epa_orders_name": (0, 1),
-            "epa_chance_memory": (1, 3)}  # fmt: skip
+            "epa_chance_memory": (1, 3), "epa_cpp_stream": (1, 2), "epa_cpp_string": (2, 3), "epa_list": (1, 2),
+            "epa_tree": (1, 2)}  # fmt: skip
 """Recorder functions that are called and not inlined: the number of narrow arguments, and of all arguments."""
 
 
@@ -82,8 +84,11 @@ class Hooks:
             self("epa_string", site, words.number(effect.access == "wrote string", 32), argument(effect.at))
         elif effect.access in ("file", "descriptor"):
             self(f"epa_{effect.access}", site, words.number(effect.bytes, 32), argument(effect.at))
-        elif effect.access == "stream":
-            self("epa_stream", site, argument(effect.at))
+        elif effect.access in _AT:
+            self(_AT[effect.access], site, argument(effect.at))
+        elif effect.access in ("string", "changed string"):
+            changes = effect.bytes or int(effect.access == "changed string")
+            self("epa_cpp_string", site, words.number(changes, 32), argument(effect.at))
         elif effect.access == "copy":
             self("epa_copy", site, argument(effect.at), argument(effect.source), length)
         elif llvm.GetTypeKind(llvm.TypeOf(llvm.GetOperand(call, effect.at))) == POINTER:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plait.epa.instrumentation.effects import CPP_STREAMS, Effect
+from plait.epa.instrumentation.cpp import CPP_STREAMS
+from plait.epa.instrumentation.effect import Effect
 
 
 def _words(text: str) -> frozenset[str]:

@@ -148,7 +148,7 @@ def summary_lines(summary: Summary) -> list[str]:
     head = (
         f"  {'fault':<11} {'runs':>6} " + " ".join(f"{n:>7}" for n in names) + "   coverage (95 % interval)      MPFNR"
     )
-    lines = [f"{summary.header.program} {' '.join(summary.header.arguments)}, seed {summary.header.seed}", head]
+    lines = [f"{' '.join([summary.header.program, *summary.header.arguments])}, seed {summary.header.seed}", head]
     for share in summary.shares:
         counts = " ".join(f"{share.outcomes[n]:>7,}" for n in names)
         interval = f"{share.coverage:7.1%} ({share.low:.1%} to {share.high:.1%})"

@@ -4,6 +4,7 @@
  * of its old content (or -), and its path; a zero byte ends an entry. The copy is made before the file changes. The program is
  * not slowed down by this: it only costs when files are opened. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,12 @@ FREOPEN(freopen)
 FREOPEN(freopen64)
 REMOVE(unlink)
 REMOVE(remove)
+
+DIR *opendir(const char *path) {
+    REAL(DIR *, opendir, (const char *));
+    note(AT_FDCWD, path, 0);
+    return real(path);
+}
 
 int rename(const char *from, const char *to) {
     REAL(int, rename, (const char *, const char *));

@@ -552,6 +552,7 @@ static char conversion(const char *at, uint64_t index, int scans, size_t *most) 
 void epa_printed(uint32_t site, uint64_t format, uint64_t index, uint64_t value) {
     size_t most;
     char letter = format ? conversion((const char *)format, index, 0, &most) : 0;
+    if (letter == 'n' && value) put3(RANGE, 1, site, value, 8, 0);
     if (letter == 'p') put3(RANGE, 4, site, value, 0, 0);
     if (letter == 's' && value) put3(RANGE, 0, site, value, strnlen((const char *)value, most) + 1, 0);
 }

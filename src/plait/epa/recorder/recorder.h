@@ -104,6 +104,8 @@ HIDDEN void epa_pass_turn(void);
 HIDDEN void epa_leave_ordered(thread *t);
 HIDDEN void epa_flush_results(thread *t);
 HIDDEN uint64_t epa_chance_result(uint32_t site, uint64_t value);
+HIDDEN void epa_range(uint32_t site, uint32_t access, uint64_t address, uint64_t length);
+HIDDEN void epa_stream(uint32_t site, uint64_t stream);
 HIDDEN void epa_lock(uint32_t *lock);
 HIDDEN void epa_unlock(uint32_t *lock);
 
