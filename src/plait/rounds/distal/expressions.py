@@ -1,23 +1,28 @@
 """Expressions of Distal, checked for names and types, and translated to Python.
 
 A `Scope` knows what names mean at a place of the text. It also records what an expression reads: the variables that outlive
-an action, the fields of a received message, and whether the mailbox is read.
+an action, the fields of a received message, and whether the mailbox is read. `scope.py` has what ranges over
+collections and over the mailbox.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import difflib
+import keyword
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from plait.kernel.extras import needs
+from plait.rounds.distal.names import BUILTIN, RESERVED, Names, Received
 from plait.rounds.distal.parser import Node, Text
-from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, ValueType, merge
+from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, ValueType, fits, list_of, merge, optional
 
 with needs("rounds"):
     from lark import Token
+
+PYTHON = {"∨": "or", "||": "or", "or": "or", "∧": "and", "&&": "and", "and": "and", "≤": "<=", "≥": ">=", "≠": "!="}
+PYTHON |= {"div": "//", "mod": "%"}
 
 
 class Code(NamedTuple):
@@ -27,53 +32,7 @@ class Code(NamedTuple):
     kind: ValueType | None
 
 
-@dataclasses.dataclass
-class Function:
-    """A function: types of its parameters, its result, its definition, and the messages that it selects from."""
-
-    node: Node
-    text: Text
-    parameters: dict[str, ValueType]
-    result: ValueType
-    body: Node
-    mailbox: str | None = None
-
-
-@dataclasses.dataclass
-class Names:
-    """What the text declares, and what is inferred about its variables."""
-
-    messages: dict[str, dict[str, ValueType]] = dataclasses.field(default_factory=dict)
-    constants: dict[str, ValueType] = dataclasses.field(default_factory=dict)
-    functions: dict[str, Function] = dataclasses.field(default_factory=dict)
-    variables: dict[str, ValueType | None] = dataclasses.field(default_factory=dict)
-    live: set[str] = dataclasses.field(default_factory=set)
-    """Variables that an action may read before it assigns them: the process must remember them."""
-    outputs: bool = False
-    """Whether the text has an output."""
-    used: dict[str, None] = dataclasses.field(default_factory=dict)
-    """The called functions, in the order of their first call."""
-
-    def known(self) -> list[str]:
-        return [*self.variables, *self.constants, "self", "nobody"]
-
-    def method(self, function: str) -> str:
-        """The Python name of a function, which differs from the names of variables."""
-        return f"{function}_" if function in self.live else function
-
-
-BUILTIN: dict[str, tuple[list[ValueType | None], ValueType, str]] = {
-    "length": ([ValueType("list")], INT, "len({0})"),
-    "prefix": ([ValueType("list"), ValueType("list")], BOOL, "({1}[: len({0})] == {0})"),
-    "letter": ([INT], TEXT, 'chr(ord("a") + {0} - 1)'),
-    "process": ([INT], PID, "Node.pid({0})"),
-}
-"""Built-in functions: parameters, result, and the Python code."""
-PYTHON = {"∨": "or", "||": "or", "or": "or", "∧": "and", "&&": "and", "and": "and", "≤": "<=", "≥": ">=", "≠": "!="}
-PYTHON |= {"div": "//", "mod": "%"}
-
-
-class Scope:
+class Expressions:
     """What names mean at one place: in an action, a guard, a function or a property."""
 
     def __init__(
@@ -81,23 +40,25 @@ class Scope:
         names: Names,
         text: Text,
         *,
-        received: str | None = None,
+        received: Received | None = None,
         myself: bool = True,
-        local: dict[str, ValueType] | None = None,
+        acts: bool = False,
+        local: dict[str, ValueType | None] | None = None,
     ) -> None:
         self.names, self.text = names, text
         self.myself = myself
         """Whether variables belong to one process: not in a property."""
+        self.acts = acts
+        """Whether the place is in an action, which may choose and create processes."""
         self.received = received
-        """The type of the messages that the action received."""
-        self.local: dict[str, ValueType] = dict(local or {})
+        """The messages that the action received."""
+        self.local: dict[str, ValueType | None] = dict(local or {})
         self.fresh: set[str] = set()
         """Variables that are certainly assigned in this action."""
         self.own_m = True
         """Whether `m` is still the message that was received."""
         self.fields: dict[str, Token] = {}
         """The fields of the received message that are read, and where."""
-        self.selections = 0
 
     def error(self, place: Node | Token, message: str, known: Iterable[str] = (), hint: str | None = None) -> Exception:
         near = difflib.get_close_matches(str(place), list(known), 1) if isinstance(place, Token) else []
@@ -106,16 +67,25 @@ class Scope:
     # -- types -------------------------------------------------------------------------------------------------------
 
     def same(self, place: Node | Token, one: ValueType | None, other: ValueType | None, what: str) -> ValueType | None:
+        """The common type of two values."""
         try:
             return merge(one, other)
         except ValueError:
             hint = "docs/reference/distal.md lists the types; a variable has the type of what is assigned first"
             raise self.error(place, f"{what}: expected {one}, not {other}", hint=hint) from None
 
+    def wanted(self, place: Node | Token, kind: ValueType | None, found: ValueType | None, what: str) -> None:
+        """Raise an error unless a value has the type that is wanted."""
+        self.same(place, kind, found, what)
+        if not fits(found, kind):
+            raise self.error(
+                place, f"{what}: expected {kind}, not {found}, which may be none", hint="write value(…), where it is not none"
+            )
+
     def of(self, node: Node, kind: ValueType, what: str) -> str:
         """An expression that must have this type."""
         code = self.expression(node)
-        self.same(node, kind, code.kind, what)
+        self.wanted(node, kind, code.kind, what)
         return code.text
 
     def condition(self, node: Node) -> str:
@@ -123,14 +93,23 @@ class Scope:
         code = self.expression(node)
         if code.kind == PID and self.myself:
             return f"({code.text}) == self.id"
-        self.same(node, BOOL, code.kind, "a condition")
+        self.wanted(node, BOOL, code.kind, "a condition")
         return code.text
+
+    def binder(self, name: Token) -> str:
+        """A name that an expression binds."""
+        if name in RESERVED or keyword.iskeyword(name) or str(name).startswith("_") or name in self.names.constants:
+            raise self.error(name, f"'{name}' is a reserved name", hint="choose another name")
+        return str(name)
 
     # -- expressions -------------------------------------------------------------------------------------------------
 
     def expression(self, node: Node) -> Code:
         """Translate an expression."""
         code: Code = getattr(self, f"_{node.data}")(node, *node.children)
+        if self.names.marked and self.text is self.names.text and node.data not in _NO_PLACE:
+            line, column = _place(node)
+            return Code(f"_at({line}, {column}, {code.text})", code.kind)
         return code
 
     def _number(self, node: Node, value: Token) -> Code:
@@ -143,28 +122,26 @@ class Scope:
         return Code(value.capitalize(), BOOL)
 
     def _empty(self, node: Node, value: Token) -> Code:
-        return Code("()", ValueType("list"))
-
-    def _list(self, node: Node, *elements: Node) -> Code:
-        kind: ValueType | None = None
-        texts = []
-        for element in elements:
-            code = self.expression(element)
-            kind = self.same(element, kind, code.kind, "an element of this list")
-            texts.append(code.text)
-        return Code(f"({', '.join(texts)},)", ValueType("list", kind))
+        return Code("()", list_of())
 
     def _choice(self, node: Node, condition: Node, yes: Node, no: Node) -> Code:
         test, one, other = self.condition(condition), self.expression(yes), self.expression(no)
-        return Code(f"({one.text}) if ({test}) else ({other.text})", self.same(no, one.kind, other.kind, "after else"))
+        return Code(f"(({one.text}) if ({test}) else ({other.text}))", self.same(no, one.kind, other.kind, "after else"))
 
     def _negate(self, node: Node, _: Token, operand: Node) -> Code:
         return Code(f"not ({self.condition(operand)})", BOOL)
 
+    def _implies(self, node: Node, left: Node, _: Token, right: Node) -> Code:
+        return Code(f"not ({self.condition(left)}) or ({self.condition(right)})", BOOL)
+
     def _equal(self, node: Node, left: Node, right: Node) -> Code:
+        return self._compared(left, "==", right, "the right side of =")
+
+    def _compared(self, left: Node, sign: str, right: Node, what: str) -> Code:
         one, other = self.expression(left), self.expression(right)
-        self.same(right, one.kind, other.kind, "the right side of =")
-        return Code(f"({one.text}) == ({other.text})", BOOL)
+        self.same(right, one.kind, other.kind, what)
+        key = ".id" if PROCESS in (one.kind, other.kind) else ""
+        return Code(f"({one.text}){key} {sign} ({other.text}){key}", BOOL)
 
     def _binary(self, node: Node, left: Node, operator: Token, right: Node) -> Code:
         sign = PYTHON.get(operator, str(operator))
@@ -172,10 +149,15 @@ class Scope:
             return Code(f"({self.condition(left)}) {sign} ({self.condition(right)})", BOOL)
         if sign == "/":
             raise self.error(operator, "/ is allowed only in times", hint="write div for integer division")
+        if sign == "!=":
+            return self._compared(left, sign, right, f"the right side of {operator}")
         one, other = self.expression(left), self.expression(right)
         kind = self.same(right, one.kind, other.kind, f"the right side of {operator}")
+        for place, code in ((left, one), (right, other)):
+            if code.kind is not None and code.kind.name == "optional":
+                self.wanted(place, code.kind.element or INT, code.kind, f"a side of {operator}")
         if operator.type == "COMPARE":
-            if kind is not None and kind.name not in ("int", "text") and sign != "!=":
+            if kind is not None and kind.name not in ("int", "text"):
                 raise self.error(left, f"{operator} compares numbers, not values of type {kind}")
             return Code(f"({one.text}) {sign} ({other.text})", BOOL)
         if kind is not None and kind != INT and not (sign == "+" and kind.name in ("list", "text")):
@@ -189,19 +171,23 @@ class Scope:
             return Code(str(name), self.local[name])
         if name == "nobody":
             return Code("None", PID)
+        if name == "none":
+            return Code("None", optional())
         if name == "self" and self.myself:
             return Code("self.id", PID)
+        if name == "processes":
+            return Code("self.ids(Node)", list_of(PID)) if self.myself else Code("s[Node]", list_of(PROCESS))
         if name in self.names.constants:
             return Code(f"self.{name}" if self.myself else str(name), self.names.constants[name])
         if name in self.names.variables and self.myself:
             if name not in self.fresh:
-                self.names.live.add(name)
+                self.names.live.add(str(name))
             return Code(self.variable(name), self.names.variables[name])
         if name in self.names.variables:
             raise self.error(
                 name, f"'{name}' needs a process", hint=f"a property names the process: forall p: p.{name}"
             )
-        known = [*self.local, *self.names.known()]
+        known = [*(n for n in self.local if n != "m" or self.received), *self.names.known()]
         raise self.error(
             name, f"the name '{name}' is not defined", known, f"assign it first; defined names: {', '.join(known)}"
         )
@@ -212,43 +198,65 @@ class Scope:
 
     def _access(self, node: Node, owner: Node, field: Token) -> Code:
         kind: ValueType | None
+        received = False
         if owner.data == "name" and owner.children[0] in self.local:
-            text, kind = str(owner.children[0]), self.local[str(owner.children[0])]
+            name = str(owner.children[0])
+            text, kind = name, self.local[name]
+            received = name == "m" and self.received is not None and self.own_m
         else:
             text, kind = self.expression(owner)
         if kind == PROCESS:
-            known = [*self.names.variables, *(["outputs"] if self.names.outputs else [])]
-            if field not in known:
-                raise self.error(
-                    field, f"a process has no variable '{field}'", known, f"it has: {', '.join(dict.fromkeys(known))}"
-                )
-            self.names.live.add(str(field))
-            return Code(f"{text}.{field}", self.names.variables.get(str(field)))
-        fields = self.names.messages.get(kind.name) if kind else None
-        if fields is None:
-            raise self.error(field, f"only messages have fields, not a value of type {kind}")
-        if text == "m" and self.received and self.own_m:
+            return self._of_process(text, field)
+        if kind == PID and field == "index":
+            return Code(f"({text}).index", INT)
+        fields = self.names.fields_of(kind)
+        if fields is None or kind is None:
+            raise self.error(field, f"only messages and records have fields, not a value of type {kind}")
+        if received:
             self.fields.setdefault(str(field), field)
-        if field == "sender":
-            return Code(f"{text}.sender", PID)
+        if field == "sender" and kind.name in self.names.messages:
+            return Code(f"({text}).sender", PID)
         if field not in fields:
-            assert kind is not None
+            sender = " and sender" if kind.name in self.names.messages else ""
             raise self.error(
-                field, f"{kind} has no field '{field}'", fields, f"its fields are: {', '.join(fields)} and sender"
+                field, f"{kind} has no field '{field}'", fields, f"its fields are: {', '.join(fields)}{sender}"
             )
-        return Code(f"{text}.{field}", fields[str(field)])
+        if received and self.received is not None and field == self.names.round_field(kind.name):
+            return Code(repr(self.received.round), TEXT)
+        return Code(f"({text}).{field}", fields[str(field)])
+
+    def _of_process(self, text: str, field: Token) -> Code:
+        """A variable of a process in a property."""
+        if field in ("self", "index"):
+            return Code(f"({text}).id" + (".index" if field == "index" else ""), INT if field == "index" else PID)
+        known = [*self.names.variables, *(["outputs"] if self.names.outputs else [])]
+        if field not in known:
+            raise self.error(
+                field, f"a process has no variable '{field}'", known, f"it has: {', '.join(dict.fromkeys(known))}"
+            )
+        self.names.live.add(str(field))
+        return Code(f"({text}).{field}", self.names.variables.get(str(field)))
+
+    # -- calls -------------------------------------------------------------------------------------------------------
 
     def _call(self, node: Node, name: Token, given: Node | None) -> Code:
         arguments = given.nodes() if given else []
         if name in self.names.messages:
-            texts = self._arguments(name, arguments, list(self.names.messages[name].values()))
+            return self._new_message(name, arguments)
+        if name in self.names.records:
+            texts = self._arguments(name, arguments, list(self.names.records[name].values()))
             return Code(f"{name}({', '.join(texts)})", ValueType(str(name)))
+        if (special := getattr(self, f"_call_{name}", None)) is not None and name not in self.names.functions:
+            code: Code = special(node, name, arguments)
+            return code
         if name in BUILTIN:
-            parameters, result, python = BUILTIN[name]
-            return Code(python.format(*(f"({text})" for text in self._arguments(name, arguments, parameters))), result)
+            parameters, result, python, helper = BUILTIN[name]
+            texts = [f"({text})" for text in self._arguments(name, arguments, parameters)]
+            self.names.helpers |= {helper} if helper else set()
+            return Code(python.format(*texts), result)
         function = self.names.functions.get(name)
         if function is None:
-            known = [*self.names.messages, *BUILTIN, *self.names.functions]
+            known = [*self.names.messages, *self.names.records, *BUILTIN, *self.names.functions]
             raise self.error(
                 name, f"there is no function or message type '{name}'", known, f"there are: {', '.join(known)}"
             )
@@ -257,7 +265,7 @@ class Scope:
         texts = self._arguments(name, arguments, list(function.parameters.values()))
         self.names.used.setdefault(str(name))
         if function.mailbox is not None:
-            self._mailbox(name, function.mailbox)
+            self.reads_mailbox(name, function.mailbox, select=function.selects)
             texts.insert(0, "messages")
         return Code(f"self.{self.names.method(name)}({', '.join(texts)})", function.result)
 
@@ -270,58 +278,88 @@ class Scope:
         texts = []
         for number, (node, kind) in enumerate(zip(given, expected, strict=True), 1):
             code = self.expression(node)
-            self.same(node, kind, code.kind, f"value {number} of {name}")
+            self.wanted(node, kind, code.kind, f"value {number} of {name}")
             texts.append(code.text)
         return texts
 
-    def _mailbox(self, place: Token, message: str) -> None:
-        if self.received != message:
-            got = f"this action received {self.received}" if self.received else "no message was received here"
-            raise self.error(
-                place, f"this reads {message} messages, but {got}", hint="an action reads what its upon received"
-            )
-        self.selections += 1
-        if self.selections > 1:
-            raise self.error(
-                place, "an action may select from its mailbox only once", hint="select once, and assign the result"
-            )
+    def _new_message(self, name: Token, given: list[Node]) -> Code:
+        """A new message. If its round is a field, the value of this field decides its class."""
+        fields = self.names.messages[name]
+        texts = self._arguments(name, given, list(fields.values()))
+        if (rounds := self.names.rounds.get(str(name))) is None:
+            return Code(f"{name}({', '.join(texts)})", ValueType(str(name)))
+        place = list(fields).index(rounds.field)
+        chosen, node = texts.pop(place), given[place]
+        if node.data == "text":
+            value = ast.literal_eval(str(node.token(0)))
+            if value not in rounds.values:
+                raise self.error(
+                    node, f"{value!r} is no round of {name}", hint=f"its rounds are: {', '.join(rounds.values)}"
+                )
+            return Code(f"{self.names.kind_of(name, value)}({', '.join(texts)})", ValueType(str(name)))
+        table = ", ".join(f"{value!r}: {self.names.kind_of(name, value)}" for value in rounds.values)
+        return Code(f"{{{table}}}[{chosen}]({', '.join(texts)})", ValueType(str(name)))
 
-    def _select(self, node: Node, order: Token, name: Token, message: Token, *rest: Node) -> Code:
-        condition, keys, result = rest
-        if message not in self.names.messages:
-            raise self.error(message, f"there is no message type '{message}'", self.names.messages)
-        self._mailbox(message, message)
-        inner = Scope(
-            self.names, self.text, myself=self.myself, local={**self.local, str(name): ValueType(str(message))}
-        )
-        inner.fresh = self.fresh
-        test = inner.condition(condition)
-        key = ", ".join(inner.expression(k).text for k in keys.nodes())
-        code = inner.expression(result)
-        pick = "max" if order == "greatest" else "min"
-        best = f"{pick}(({name} for {name} in messages if {test}), key=lambda {name}: ({key},))"
-        if result.data == "access" and tidy(code.text).startswith(f"{name}."):
-            return Code(best + tidy(code.text)[len(name) :], code.kind)
-        return Code(f"(lambda {name}: {code.text})({best})", code.kind)
+    def _call_value(self, node: Node, name: Token, given: list[Node]) -> Code:
+        """The value of something that may be none, and is not."""
+        if len(given) != 1:
+            raise self.error(name, f"value takes one value, not {len(given)}")
+        code = self.expression(given[0])
+        if code.kind is not None and code.kind.name != "optional":
+            raise self.error(given[0], f"value of {code.kind}: this is never none", hint="leave value out")
+        self.names.helpers.add("_value")
+        return Code(f"_value({code.text})", code.kind and code.kind.element)
 
-    def _quantified(self, node: Node, quantifier: Token, names: Node, domain: Node | None, formula: Node) -> Code:
-        kind: ValueType | None = PROCESS
-        over = "s[Node]"
-        if domain is None and self.myself:
+    def _call_choose(self, node: Node, name: Token, given: list[Node]) -> Code:
+        """Any element of a list or a set."""
+        if not self.acts:
+            raise self.error(name, "choose is allowed only in actions", hint="assign the choice to a variable first")
+        if len(given) != 1:
+            raise self.error(name, f"choose takes a list or a set, not {len(given)} values")
+        code = self.expression(given[0])
+        if code.kind is None or code.kind.name not in ("list", "set"):
+            raise self.error(given[0], f"choose takes a list or a set, not a value of type {code.kind}")
+        return Code(f"self.choose({code.text})", code.kind.element)
+
+    def _call_spawn(self, node: Node, name: Token, given: list[Node]) -> Code:
+        """The id of a new process."""
+        if not self.acts:
+            raise self.error(name, "spawn is allowed only in actions")
+        if self.names.spare is None:
+            raise self.error(name, "the text does not say how many processes may be created", hint="declare it: spawns 2;")
+        self._arguments(name, given, [])
+        constants = ", ".join(f"{constant}=self.{constant}" for constant in self.names.constants)
+        return Code(f"self.spawn(Node, {constants})", PID)
+
+    # -- the mailbox -------------------------------------------------------------------------------------------------
+
+    def reads_mailbox(self, place: Node | Token, message: str | None, *, select: bool = False) -> str:
+        """Note that the place reads messages of a type. Returns the type."""
+        got = self.received
+        if got is None or (message is not None and got.message != message):
+            found = f"this action received {got.message}" if got else "no message was received here"
+            what = f"{message} messages" if message else "the mailbox"
             raise self.error(
-                quantifier, "only properties can range over processes", hint="an action knows only its own process"
+                place, f"this reads {what}, but {found}", hint="an action reads what its upon received"
             )
-        if domain is not None:
-            code = self.expression(domain)
-            self.same(domain, ValueType("list"), code.kind, f"what {quantifier} ranges over")
-            over, kind = code.text, code.kind.element if code.kind else None
-        inner = Scope(self.names, self.text, myself=self.myself, local=dict(self.local))
-        loops = []
-        for name in names.children:
-            inner.local[str(name)] = kind  # type: ignore[assignment]
-            loops.append(f"for {name} in {over}")
-        test = inner.condition(formula)
-        return Code(f"{'all' if quantifier in ('forall', '∀') else 'any'}(({test}) {' '.join(loops)})", BOOL)
+        if got.one and not select:
+            raise self.error(
+                place, "this upon takes one message", hint="say how many messages it takes: times 0 takes at least one"
+            )
+        got.reads = True
+        return got.message
+
+
+_NO_PLACE = {"number", "text", "truth", "empty", "name"}
+"""Expressions that raise no exceptions."""
+
+
+def _place(node: Node) -> tuple[int, int]:
+    """Where an exception in an expression is shown: at the operator, if it has one."""
+    for part in node.children:
+        if isinstance(part, Token) and node.data in ("binary", "access", "within"):
+            return part.line or node.line, part.column or node.column
+    return node.line, node.column
 
 
 def tidy(text: str) -> str:

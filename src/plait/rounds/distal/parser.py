@@ -186,6 +186,11 @@ _WORDS = {
     "PHASE": "phase",
     "$END": "the end of the text",
     "__ANON_0": "'=='",
+    "__ANON_1": "in",
+    "IMPLIES": "implies",
+    "ROUND": "round",
+    "EXACTLY": "exactly",
+    "START": "start or stop",
     "LPAR": "'('",
     "RPAR": "')'",
     "LSQB": "'['",
@@ -197,14 +202,14 @@ _WORDS = {
     "DOT": "'.'",
 }
 _EXPRESSION = {"NUMBER", "TEXT", "TRUTH", "EMPTY", "LSQB", "NAME", "LPAR"}
-_OPERATORS = {"OR", "AND", "COMPARE", "EQUAL", "__ANON_0", "SUM", "PRODUCT", "DOT"}
+_OPERATORS = {"OR", "AND", "IMPLIES", "IN", "__ANON_1", "LSQB", "COMPARE", "EQUAL", "__ANON_0", "SUM", "PRODUCT", "DOT"}
 
 
 def _spell(expected: set[str]) -> str:
     """What was expected, in words."""
     rest, words = set(expected), []
     if rest >= _EXPRESSION:
-        rest -= _EXPRESSION | {"NOT", "ORDER", "IF", "QUANTIFIER"}
+        rest -= _EXPRESSION | {"NOT", "ORDER", "IF", "QUANTIFIER", "LBRACE", "COUNT", "MBOX"}
         words.append("an expression")
     if len(rest & _OPERATORS) > 3:
         rest -= _OPERATORS
