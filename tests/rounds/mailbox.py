@@ -29,6 +29,10 @@ class Upon:
     action: Callable[[Local, list[Mail], Callable[[int, str, tuple[Any, ...]], None]], None]
     times: int | None = None
     """More than so many messages; None is one message."""
+    together: Callable[[Local, list[Mail]], bool] | None = None
+    """What else must hold for all its messages in the mailbox."""
+    until: bool = False
+    """Whether a timeout may end its waiting, with any number of messages."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,15 @@ def _run(protocol: Protocol, state: State, p: int, timeout: bool) -> State | Non
             enabled = timeout and upon.guard(mine, None)
         else:
             used = [mail for mail in box if mail.kind == upon.kind and upon.guard(mine, mail)]
-            enabled = len(used) > (upon.times or 0)
-            used = used if upon.times is not None else used[:1]
+            enabled = len({mail.sender for mail in used}) > (upon.times or 0)
+            if upon.together is not None:
+                enabled = enabled and upon.together(mine, used)
+            elif upon.times is None and not upon.until:
+                used = used[:1]
+            enabled = enabled or (upon.until and timeout and upon.guard(mine, None))
         if enabled:
-            boxes[p] = [mail for mail in box if mail not in used]
+            for mail in used:
+                box.remove(mail)
             upon.action(mine, used, lambda to, kind, content: pools[to].append(Mail(kind, p, content)))
             return _frozen(local, pools, boxes)
     return None

@@ -463,5 +463,36 @@ def test_an_error_while_it_runs_names_the_line_of_the_text(
     trace = json.loads(capsys.readouterr().out)["trace"]
     assert "Node.upon_ping raised ZeroDivisionError: integer division or modulo by zero" in trace["explanation"]
     frame = trace["exception"]["frames"][-1]
-    assert (Path(frame["file"]).name, frame["line"]) == ("divides.distal", 10)
+    assert (Path(frame["file"]).name, frame["line"], frame["column"]) == ("divides.distal", 10, 16)
     assert frame["code"] == "ballot = x div (m.ballot - 1);"
+
+
+RAISING = [
+    ("x = [4, 5][ballot + 7];", 9, "IndexError", "no element 8 in a list of 2"),
+    ("y = none; x = value(if ballot = 0 then 3 else y);", 19, "ValueError", "value(none)"),
+    ("x = max(b for b in [9 .. 3]);", 9, "ValueError", "empty"),
+    ("if ballot > 0 ∧ (3 div (ballot - 1)) > 2 then skip;", 24, "ZeroDivisionError", "zero"),
+    ("z = [1]; z[3] = 4;", 14, "IndexError", "no element 3"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "column", "error", "words"), RAISING, ids=[case[0] for case in RAISING])
+def test_an_error_while_it_runs_names_the_column(
+    statement: str, column: int, error: str, words: str, tmp_path: Path
+) -> None:
+    text = DIVIDES.replace("x = 4;", "skip;").replace("ballot = x div (m.ballot - 1);", statement)
+    found = check(system(text, tmp_path))
+    assert found.trace is not None
+    assert found.trace.exception is not None
+    assert found.trace.exception.type == error
+    frame = [f for f in found.trace.exception.frames if f.file.endswith(".distal")]
+    assert (frame[0].line, frame[0].column) == (10, column)
+    assert words in found.trace.exception.message
+
+
+def test_an_error_in_a_guard_names_the_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "guard.distal"
+    file.write_text(DIVIDES.replace("m.ballot > 0 do", "3 mod (m.ballot - 1) > 0 do"), encoding="utf-8")
+    assert main(["check", str(file)]) != 0
+    assert f"{file}:8:20" in "".join(capsys.readouterr())

@@ -58,7 +58,7 @@ LARGER = [
         {"inputs": (0, 1), "f": 0, "phases": 3, "faulty": "estimate"},
     ),
     Pair("view_change", {"phases": 2}, {"views": 2}),
-    Pair("view_change", {"phases": 2, "confused": True}, {"views": 2, "leaders": "any"}),
+    Pair("view_change", {"confused": True}, {"leaders": "any"}),
     Pair("raft_membership", {"n": 3, "phases": 2}, {"servers": 3, "terms": 2}),
     Pair("uniform_voting", {}, {}),
     Pair("uniform_voting", {"stubborn": True, "least": 2}, {"faulty": "estimate", "least": 2}),
@@ -128,7 +128,7 @@ ROUNDS = [
     (Pair("ben_or", {"inputs": (0, 1), "f": 0, "impatient": True}, {"inputs": (0, 1), "f": 0, "faulty": "impatient"}), 1, "none"),
     (Pair("view_change", {"few": True}, {"faulty": "quorum"}), 1, "none"),
     (Pair("commit_rounds", {"participants": 2, "hasty": True}, {"participants": 2, "faulty": "hasty"}), 2, "reliable"),
-    (Pair("one_third_rule", {}, {}), 2, "none"),
+    (Pair("one_third_rule", {"phases": 1}, {"phases": 1}), 1, "none"),
 ]
 MORE_ROUNDS = [
     (Pair("ben_or", {"impatient": True, "phases": 2}, {"faulty": "impatient", "phases": 2}), 2, "none"),

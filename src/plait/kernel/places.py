@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import TracebackType
 
 from plait.kernel.trace import Frame, Raised
 
 _OURS = ("plait.check.", "plait.kernel.", "plait.model.", "plait.rounds.")
 _LIBRARY = frozenset(sys.stdlib_module_names) - {"__main__"}
-_TRANSLATED: dict[str, tuple[str, Sequence[int]]] = {}
+Columns = Callable[[int, int, int, int], tuple[int, int] | None]
+"""The line and column in the original text of a range of the translated code: line, column, last line, end column."""
+_TRANSLATED: dict[str, tuple[str, Sequence[int], Columns | None]] = {}
 
 
-def translated(code: str, original: str, lines: Sequence[int]) -> None:
-    """Register code that was translated from another file. `lines` has the original line of each line."""
-    _TRANSLATED[code] = (original, lines)
+def translated(code: str, original: str, lines: Sequence[int], columns: Columns | None = None) -> None:
+    """Register code that was translated from another file. `lines` has the original line of each line, or 0 if it has none."""
+    _TRANSLATED[code] = (original, lines, columns)
 
 
 def user_line(error: BaseException) -> str:
@@ -23,7 +27,9 @@ def user_line(error: BaseException) -> str:
     found, walk = "", error.__traceback__
     while walk is not None:
         if not walk.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
-            found = f" ({place(walk.tb_frame.f_code.co_filename, walk.tb_lineno)})"
+            file, line, column = _raised_at(walk)
+            if line:
+                found = f" ({file}:{line}:{column})" if column else f" ({file}:{line})"
         walk = walk.tb_next
     return found
 
@@ -41,9 +47,10 @@ def raised(where: str, error: BaseException) -> Raised:
     while walk is not None:
         frame, module = walk.tb_frame, str(walk.tb_frame.f_globals.get("__name__", ""))
         if not module.startswith(_OURS) and module.partition(".")[0] not in _LIBRARY:
-            name = frame.f_code.co_filename
-            file, line = _original(name, walk.tb_lineno)
-            frames.append(Frame(file, line, frame.f_code.co_qualname, linecache.getline(file, line).strip()))
+            file, line, column = _raised_at(walk)
+            if line:
+                code = linecache.getline(file, line).strip()
+                frames.append(Frame(file, line, frame.f_code.co_qualname, code, column))
         walk = walk.tb_next
     return Raised(where, type(error).__name__, text_of(error), frames)
 
@@ -70,8 +77,20 @@ def place(file: str, line: int) -> str:
     return ":".join(map(str, _original(file, line)))
 
 
+def _raised_at(walk: TracebackType) -> tuple[str, int, int | None]:
+    """File and line of an entry of a traceback in the user's original text, and the column if it was translated."""
+    code = walk.tb_frame.f_code
+    original, _, columns = _TRANSLATED.get(code.co_filename, ("", (), None))
+    if columns is not None:
+        first, last, start, end = next(itertools.islice(code.co_positions(), walk.tb_lasti // 2, None))
+        if first is not None and last is not None and start is not None and end is not None:
+            if (found := columns(first, start, last, end)) is not None:
+                return original, *found
+    return *_original(code.co_filename, walk.tb_lineno), None
+
+
 def _original(file: str, line: int) -> tuple[str, int]:
     if file in _TRANSLATED:
-        original, lines = _TRANSLATED[file]
+        original, lines, _ = _TRANSLATED[file]
         return original, lines[min(line, len(lines)) - 1]
     return file, line

@@ -165,6 +165,8 @@ class Frame(msgspec.Struct, frozen=True):
     function: str
     code: str = ""
     """The text of the line, if the file can be read."""
+    column: int | None = None
+    """The column in the line, if the text was translated from another language."""
 
 
 class Raised(msgspec.Struct, frozen=True):

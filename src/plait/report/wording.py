@@ -249,7 +249,11 @@ def why_rows(trace: Trace) -> list[tuple[str, str, str]]:
 def traceback_rows(trace: Trace) -> list[tuple[str, str]]:
     """The traceback of the exception that ends a run: rows of a place, and the line of code there."""
     frames = trace.exception.frames if trace.exception is not None else []
-    return [(visible(f"{frame.file}:{frame.line} in {frame.function}"), visible(frame.code)) for frame in frames]
+    places = [f"{f.file}:{f.line}" + (f":{f.column}" if f.column is not None else "") for f in frames]
+    return [
+        (visible(f"{place} in {frame.function}"), visible(frame.code))
+        for place, frame in zip(places, frames, strict=True)
+    ]
 
 
 def waiting_title(trace: Trace) -> str:

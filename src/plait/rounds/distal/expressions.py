@@ -107,10 +107,14 @@ class Expressions:
     def expression(self, node: Node) -> Code:
         """Translate an expression."""
         code: Code = getattr(self, f"_{node.data}")(node, *node.children)
-        if self.names.marked and self.text is self.names.text and node.data not in _NO_PLACE:
-            line, column = _place(node)
-            return Code(f"_at({line}, {column}, {code.text})", code.kind)
-        return code
+        return code if node.data in _NO_PLACE else Code(self.mark(node, code.text), code.kind)
+
+    def mark(self, node: Node, text: str) -> str:
+        """An expression, marked with its place in the text if marks are wanted."""
+        if not self.names.marked or self.text is not self.names.text:
+            return text
+        line, column = _place(node)
+        return f"_at({line}, {column}, {text})"
 
     def _number(self, node: Node, value: Token) -> Code:
         return Code(str(int(value)), INT)
@@ -130,6 +134,9 @@ class Expressions:
 
     def _negate(self, node: Node, _: Token, operand: Node) -> Code:
         return Code(f"not ({self.condition(operand)})", BOOL)
+
+    def _signed(self, node: Node, sign: Token, operand: Node) -> Code:
+        return Code(f"{sign}({self.of(operand, INT, f'what follows {sign}')})", INT)
 
     def _implies(self, node: Node, left: Node, _: Token, right: Node) -> Code:
         return Code(f"not ({self.condition(left)}) or ({self.condition(right)})", BOOL)

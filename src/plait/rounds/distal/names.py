@@ -28,8 +28,8 @@ BUILTIN: dict[str, tuple[list[ValueType | None], ValueType, str, str | None]] = 
 HELPERS = {
     "_item": """\
 def _item(items: tuple[Any, ...], number: int) -> Any:
-    if number < 0:
-        raise IndexError(f"there is no element {number}: elements are numbered from 0")
+    if not 0 <= number < len(items):
+        raise IndexError(f"there is no element {number} in a list of {len(items)}")
     return items[number]
 """,
     "_put": """\

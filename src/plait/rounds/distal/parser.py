@@ -210,6 +210,7 @@ def _spell(expected: set[str]) -> str:
     rest, words = set(expected), []
     if rest >= _EXPRESSION:
         rest -= _EXPRESSION | {"NOT", "ORDER", "IF", "QUANTIFIER", "LBRACE", "COUNT", "MBOX"}
+        rest -= set() if "COMPARE" in rest else {"SUM"}
         words.append("an expression")
     if len(rest & _OPERATORS) > 3:
         rest -= _OPERATORS

@@ -53,7 +53,7 @@ class Scope(Expressions):
         self.wanted(owner, list_of(), code.kind, "what has numbered elements")
         number = self.of(place, INT, "the number of an element")
         element = code.kind.element if code.kind else None
-        if place.data == "number" or number == "(self.id).index":
+        if place.data == "number" or (place.data == "access" and place.token(1) == "index"):
             return Code(f"({code.text})[{number}]", element)
         self.names.helpers.add("_item")
         return Code(f"_item({code.text}, {number})", element)

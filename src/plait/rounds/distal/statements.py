@@ -81,7 +81,8 @@ class Statements:
         self.names.variables[str(name)] = scope.same(value, owner.kind, list_of(code.kind), f"an element of {name}")
         number = scope.of(place, INT, "the number of an element")
         self.names.helpers.add("_put")
-        yield f"{scope.variable(name)} = {tidy(f'_put({owner.text}, {number}, {code.text})')}"
+        made = scope.mark(node, f"_put({owner.text}, {number}, {code.text})")
+        yield f"{scope.variable(name)} = {tidy(made)}"
 
     def _assignable(self, name: Token, scope: Scope) -> None:
         if name in self.names.constants or name in RESERVED:

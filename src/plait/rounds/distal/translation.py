@@ -73,8 +73,9 @@ class Translation(Upons):
         yield f"from plait import {', '.join(self._imports(used))}"
         yield "from plait.model.view import View"
         for helper in sorted(names.helpers):
-            yield from ("", "", *HELPERS[helper].rstrip("\n").split("\n"))
-        yield from rest
+            yield from ("", "", *(f"{line}{LINE}0" for line in HELPERS[helper].rstrip("\n").split("\n")))
+        yield from marked(rest[:1], 1)
+        yield from rest[1:]
 
     def _imports(self, used: str) -> list[str]:
         """The names of Plait that the module imports."""

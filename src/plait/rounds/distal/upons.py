@@ -25,9 +25,10 @@ class Upons(Statements):
         super().__init__(declared)
         self.mailboxes: dict[str, list[Upon]] = {}
         """The classes of messages that have a mailbox, and their upons."""
-        boxed = {str(upon.message) for upon in declared.upons if upon.message is not None and self._needs_mailbox(upon)}
-        for upon in declared.upons:
-            if upon.message in boxed:
+        received = [upon for upon in declared.upons if upon.message is not None]
+        boxed = {self.kind(upon) for upon in received if self._needs_mailbox(upon)}
+        for upon in received:
+            if self.kind(upon) in boxed:
                 if upon.exactly:
                     raise self.text.error(
                         upon.node,
@@ -79,20 +80,19 @@ class Upons(Statements):
     def _received(self, upon: Upon) -> Received | None:
         if upon.message is None:
             return None
-        return Received(
-            str(upon.message), upon.round, one=upon.times is None and not self._boxed(upon), just_enough=not upon.exactly
-        )
+        return Received(str(upon.message), upon.round, one=self._takes_one(upon), just_enough=not upon.exactly)
+
+    def _takes_one(self, upon: Upon) -> bool:
+        """Whether it takes a single message, m."""
+        return upon.times is None and not upon.until and not any(self._reads(part) for part in upon.conjuncts)
 
     def _m(self, upon: Upon) -> dict[str, ValueType | None]:
         return {} if upon.message is None else {"m": ValueType(str(upon.message))}
 
-    def _parts(self, upon: Upon) -> tuple[list[str], list[str], list[str]]:
-        """The guard: what is asked of the process, of each message, and of the messages in the mailbox."""
-        mine, each, all_ = [], [], []
-        if upon.outer is not None:
-            mine.append(f"self.{upon.waits}")
-        if upon.timer is not None:
-            mine.append(f"self.timeout_{upon.timer}")
+    def _conditions(self, upon: Upon) -> list[tuple[str, str]]:
+        """The guard, in its order: what is asked of the process (self), of each message (m), and of all in the mailbox (mbox)."""
+        found = [("self", f"self.{upon.waits}")] if upon.outer is not None else []
+        found += [("self", f"self.timeout_{upon.timer}")] if upon.timer is not None else []
         for part in upon.conjuncts:
             of_m, of_mbox = _mentions_m(part), bool(self._reads(part))
             if of_m and of_mbox:
@@ -101,13 +101,24 @@ class Upons(Statements):
                 )
             local = {} if of_mbox else self._m(upon)
             scope = Scope(self.names, self.text, received=self._received(upon), local=local)
-            (all_ if of_mbox else each if of_m else mine).append(scope.condition(part))
+            found.append(("mbox" if of_mbox else "m" if of_m else "self", scope.condition(part)))
+        return found
+
+    def _parts(self, upon: Upon) -> tuple[list[str], list[str], list[str]]:
+        """The same, sorted. What a condition before it must permit to evaluate is evaluated with that condition."""
+        mine, each, all_ = [], [], []
+        for about, condition in self._conditions(upon):
+            if about == "mbox" or (all_ and not upon.until):
+                all_.append(condition)
+            elif about == "m" or (each and not upon.until):
+                each.append(condition)
+            else:
+                mine.append(condition)
         return mine, each, all_
 
     def _test(self, upon: Upon) -> str:
         """The guard for one message, or for none."""
-        mine, each, _ = self._parts(upon)
-        return _all([*mine, *each])
+        return _all([condition for about, condition in self._conditions(upon) if about != "mbox"])
 
     def _not_before(self, upon: Upon) -> list[str]:
         """That no earlier upon has its messages in the mailbox: the order in the text breaks ties."""
@@ -116,8 +127,7 @@ class Upons(Statements):
 
     def _guard(self, upon: Upon) -> str:
         """The guard, and that no earlier upon takes the same message: the order in the text breaks ties."""
-        mine, each, _ = self._parts(upon)
-        parts = [*mine, *each]
+        parts = [self._test(upon)]
         if upon.message is not None:
             for earlier in self.declared.upons[: self.declared.upons.index(upon)]:
                 if earlier.message is None or self.kind(earlier) != self.kind(upon):
@@ -139,6 +149,12 @@ class Upons(Statements):
             one, other = scope.of(times.node(0), INT, "times"), scope.of(times.node(2), INT, "times")
             return tidy(f"({one}) // ({other}) + 1")
         return tidy(f"({scope.of(times, INT, 'times')}) + 1")
+
+    def _more(self, upon: Upon) -> str:
+        """The comparison of a number of messages with `times`."""
+        if upon.times is None or (upon.times.data == "binary" and upon.times.children[1] == "/"):
+            return f">= {self._quorum(upon)}"
+        return f"> ({Scope(self.names, self.text).of(upon.times, INT, 'times')})"
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
@@ -216,15 +232,15 @@ class Upons(Statements):
         local = {} if upon.until else self._m(upon)
         scope = Scope(self.names, self.text, received=received, acts=True, local=local)
         body = list(self.block(upon.body, scope))
-        fixed = _fixed(upon)
+        one, fixed = self._takes_one(upon), _fixed(upon)
         for field, place in scope.fields.items():
-            if field not in fixed and field != self.names.round_field(str(upon.message)):
+            if not one and field not in fixed and field != self.names.round_field(str(upon.message)):
                 raise self.text.error(
                     place,
                     f"m.{field} may differ in the messages of this upon",
                     f"compare it in the guard (m.{field} = …), or take it from mbox",
                 )
-        enough = f"len({{m.sender for m in messages}}) >= {self._quorum(upon)}"
+        enough = f"len({{m.sender for m in messages}}) {self._more(upon)}"
         line = upon.node.line
         yield from marked([f"def {upon.name}_messages(self) -> tuple[{heard}, ...]:"], line)
         yield '    """Its messages in the mailbox."""'
@@ -241,18 +257,20 @@ class Upons(Statements):
         yield f"def {upon.name}(self) -> None:"
         yield doc
         yield f"    messages = self.{upon.name}_messages()"
-        yield f"    self.{box} = tuple(m for m in self.{box} if m not in messages)"
-        if scope.fields:
-            yield "    m = messages[0]"
+        if one:
+            yield "    m = self.choose(messages)"
+            yield f"    self.{box} = tuple(x for i, x in enumerate(self.{box}) if i != self.{box}.index(m))"
+            assert received is not None
+            yield from ["    messages = (m,)"] if received.reads else []
+        else:
+            yield f"    self.{box} = tuple(m for m in self.{box} if m not in messages)"
+            yield from ["    m = messages[0]"] if scope.fields else []
         yield from indent(self._first(upon))
         yield from indent(body)
 
     def hearing(self, kind: str, upons: list[Upon]) -> Iterator[str]:
         """The handler that puts a message into the mailbox."""
-        tests = []
-        for upon in upons:
-            mine, each, _ = self._parts(upon)
-            tests.append(_all([*mine, *each]))
+        tests = [self._test(upon) for upon in upons]
         box, message = f"mbox_{snake(kind)}", str(upons[0].message)
         options = [kind]
         if "True" not in tests:
@@ -261,14 +279,14 @@ class Upons(Statements):
         yield ""
         yield from self._decorated("on", options, upons[0])
         yield f"def hear_{snake(kind)}(self, m: {kind}) -> None:"
-        yield f'    """Put a {kind} into the mailbox."""'
+        yield f'    """Put {kind} into the mailbox."""'
         fields = "".join(f", m.{field}" for field in self.names.messages[message])
         yield f"    self.{box} = tuple(sorted((*self.{box}, Heard{message}(m.sender{fields})), key=repr))"
 
     def heard(self) -> Iterator[str]:
         """The classes of messages in mailboxes."""
         for message in dict.fromkeys(str(upon.message) for upons in self.mailboxes.values() for upon in upons):
-            yield from ("", "", f"class Heard{message}(NamedTuple):", f'    """A {message} in the mailbox."""', "")
+            yield from ("", "", f"class Heard{message}(NamedTuple):", f'    """{message} in the mailbox."""', "")
             yield "    sender: Pid"
             yield from (f"    {field}: {kind.python}" for field, kind in self.names.messages[message].items())
 
