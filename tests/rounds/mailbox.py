@@ -32,7 +32,9 @@ class Upon:
     together: Callable[[Local, list[Mail]], bool] | None = None
     """What else must hold for all its messages in the mailbox."""
     until: bool = False
-    """Whether a timeout may end its waiting, with any number of messages."""
+    """Whether a timeout of its own may end its waiting, with any number of messages."""
+    timer: str = ""
+    """The name of a timeout."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +82,25 @@ def _iterations(protocol: Protocol, state: State) -> Iterator[State]:
                 pools=(*state.pools[:p], tuple(rest), *state.pools[p + 1 :]),
                 boxes=(*state.boxes[:p], tuple(sorted(box, key=repr)), *state.boxes[p + 1 :]),
             )
-        for timeout in (False, True):
+        timers = {upon.timer for upon in protocol.upons if upon.kind is None}
+        for timeout in (None, *timers, *(number for number, upon in enumerate(protocol.upons) if upon.until)):
             after = _run(protocol, state, p, timeout)
             if after is not None:
                 yield after
 
 
-def _run(protocol: Protocol, state: State, p: int, timeout: bool) -> State | None:
-    """The first enabled upon."""
+def _run(protocol: Protocol, state: State, p: int, timeout: str | int | None) -> State | None:
+    """The first enabled upon. `timeout` is what happens: nothing, a timeout with this name, or that of this upon."""
     local, pools, boxes = (
         [dict(f) for f in state.locals],
         [list(x) for x in state.pools],
         [list(x) for x in state.boxes],
     )
     mine, box = local[p], boxes[p]
-    for upon in protocol.upons:
+    for number, upon in enumerate(protocol.upons):
         if upon.kind is None:
             used: list[Mail] = []
-            enabled = timeout and upon.guard(mine, None)
+            enabled = timeout == upon.timer and upon.guard(mine, None)
         else:
             used = [mail for mail in box if mail.kind == upon.kind and upon.guard(mine, mail)]
             enabled = len({mail.sender for mail in used}) > (upon.times or 0)
@@ -105,7 +108,7 @@ def _run(protocol: Protocol, state: State, p: int, timeout: bool) -> State | Non
                 enabled = enabled and upon.together(mine, used)
             elif upon.times is None and not upon.until:
                 used = used[:1]
-            enabled = enabled or (upon.until and timeout and upon.guard(mine, None))
+            enabled = enabled or (upon.until and timeout == number and upon.guard(mine, None))
         if enabled:
             for mail in used:
                 box.remove(mail)

@@ -90,6 +90,9 @@ _EXAMPLES = {
     "rounds import": """\
   plait rounds import paxos.distal -o paxos.py
   plait check paxos.distal -p phases=3""",
+    "rounds format": """\
+  plait rounds format paxos.distal
+  plait rounds format paxos.distal --check""",
     "bench": """\
   plait bench
   plait bench dbss --quick
@@ -198,6 +201,8 @@ def _epilogue(command: str) -> str:
         codes = "Exit codes: 0 done, 2 usage error, 4 internal error."
     if command in ("show", "zoo", "completion", "rounds show", "rounds emit", "rounds import"):
         codes = "Exit codes: 0 done, 2 usage or model error, 4 internal error."
+    if command == "rounds format":
+        codes = "Exit codes: 0 done, 1 the layout is another one (--check), 2 usage or model error, 4 internal error."
     if command.startswith("gyro"):
         codes = "Exit codes: 0 classified, 2 usage error, 4 internal error."
     if command == "gyro record":
@@ -292,6 +297,10 @@ TARGET --rounds checks the same program directly, and shows a violation as a run
 
 Each command also takes FILE.distal and FILE.p as a target, so such a text can be checked directly \
 (docs/reference/distal.md, docs/reference/p.md).""",
+    "format": """Lay out a Distal text: indentation, spaces, semicolons, columns of comments.
+
+The file is rewritten, unless --check is given or --output names another file. Names, operators, comments and the order of \
+lines stay. The new text has the same syntax tree.""",
 }
 _GYRO = {
     "analyze": """Classify the transactions of a SQL application: local, global, or local/global.
@@ -356,7 +365,11 @@ type of fault, with the share of runs in which the error spread. If the runs are
 them replay the golden run.""",
 }
 _GROUPS = {"epa": _EPA, "gyro": _GYRO, "rounds": _ROUNDS}
-_ELSEWHERE = {"rounds import": "plait.cli.rounds_import:import_distal", "rounds emit": "plait.cli.rounds:emit_program"}
+_ELSEWHERE = {
+    "rounds import": "plait.cli.rounds_import:import_distal",
+    "rounds emit": "plait.cli.rounds:emit_program",
+    "rounds format": "plait.cli.rounds_import:format_distal",
+}
 """The places of commands that are not the function with their name in the module of the group."""
 PLACES: dict[str, str] = {}
 """For each command, the module and the function that it calls."""

@@ -128,14 +128,15 @@ class Upons(Statements):
     def _guard(self, upon: Upon) -> str:
         """The guard, and that no earlier upon takes the same message: the order in the text breaks ties."""
         parts = [self._test(upon)]
-        if upon.message is not None:
-            for earlier in self.declared.upons[: self.declared.upons.index(upon)]:
-                if earlier.message is None or self.kind(earlier) != self.kind(upon):
-                    continue
-                test = self._test(earlier)
-                if earlier.times is not None:  # a single message is not enough, unless its quorum is 1
-                    test = f"({self._quorum(earlier)}) <= 1 and ({test})"
-                parts.append(f"not ({test})")
+        for earlier in self.declared.upons[: self.declared.upons.index(upon)]:
+            if upon.message is None and (earlier.message is not None or earlier.timer or upon.timer):
+                continue  # a timeout that has a name happens by itself
+            if upon.message is not None and (earlier.message is None or self.kind(earlier) != self.kind(upon)):
+                continue
+            test = self._test(earlier)
+            if earlier.times is not None:  # a single message is not enough, unless its quorum is 1
+                test = f"({self._quorum(earlier)}) <= 1 and ({test})"
+            parts.append(f"not ({test})")
         return _all([*parts, *self._not_before(upon)])
 
     def _quorum(self, upon: Upon) -> str:
