@@ -36,6 +36,7 @@ _TITLES = {
     "hirschberg-sinclair": "Hirschberg and Sinclair",
     "lamport-mutex": "Lamport's mutual exclusion",
     "mcpaxos": "Paxos of TLA+",
+    "one-third-rule": "One-third rule",
     "pbft": "PBFT",
     "register-paxos": "Register on Paxos",
     "viewstamped": "Viewstamped replication",
@@ -62,6 +63,7 @@ FAMILIES = [
         "zab": {"faulty": "hasty"},
         "ben-or": {"faulty": "estimate", "phases": 3},
         "uniform-voting": {"faulty": "split"},
+        "one-third-rule": {"faulty": "half", "inputs": (0, 1, 1)},
     }),
     Family("Byzantine processes", {
         "pbft": {"faulty": "small"},

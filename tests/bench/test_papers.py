@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from plait.bench.papers import dbss, quorum
+from plait.bench.papers import dbss, quorum, rounds
 from plait.check.api import check
 from plait.model.loading.loader import load
 from plait.model.system import System
+from plait.rounds.check import check_rounds
 from tests.oracle.explorer import evaluate
 from tests.oracle.replay import replay
+from tests.support.further import further
 
 SETTINGS = dbss.SETTINGS | quorum.SETTINGS
 
@@ -75,3 +77,41 @@ def test_splits_never_enlarge(name: str) -> None:
         }
         assert max(found.values()) == found["none"], found
         assert found["combined"] <= min(found.values()), found
+
+
+# -- Table 1 of Sequentialization ----------------------------------------------------------------------------------------
+
+TABLE_1 = {
+    "Paxos": [("R,D,T", "0.53 s"), ("R,D,T,MD", "0.53 s")],
+    "Ben-Or": [("R,D", "30.97 s"), ("R,D,T", "0.19 s")],
+    "Raft": [("R,D,T,MD", "158.44 s")],
+    "ViewChange": [("R,D,T,MD", "0.21 s")],
+    "UniformVoting": [("R,D,T,MD", "33.74 s")],
+}
+"""The rows of the table: the network, and the time of the sequential program."""
+
+
+def test_the_seven_rows_of_table_1() -> None:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, setting in rounds.SETTINGS.items():
+        network = name.rpartition("(")[2].rstrip(")").replace(" ", "")
+        assert setting.drops == ("MD" in network)
+        found.setdefault(name.replace(",", " ").split()[0], []).append((network, setting.sequential))
+    assert found == TABLE_1
+    assert rounds.SETTINGS["Ben-Or (R, D)"].quorums == "9.12 s"
+    assert rounds.SETTINGS["ViewChange (R, D, T, MD)"].faulty == {"faulty": "quorum", "leaders": "any"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [rounds.FIXED, *further(rounds.SEQUENTIAL)])
+def test_ben_or_hears_a_quorum(way: str) -> None:
+    """Each process hears n - f = 2 processes in each round, and of the three sets of two only two if they are fixed."""
+    setting = rounds.SETTINGS["Ben-Or (R, D)"]
+    faulty = load("ben_or", {"phases": "3", **setting.fixed, **setting.faulty})
+    assume = "plait.bench.papers.rounds:two_quorums" if way == rounds.FIXED else setting.assume
+    verdict = check_rounds(faulty, phases=3, assume=assume, properties=["agreement"])
+    assert verdict.property == "agreement"
+    assert verdict.trace is not None
+    assert replay(faulty, verdict.trace) is not None
+    corrected = load("ben_or", {"phases": "1", **setting.fixed})
+    assert check_rounds(corrected, phases=1, assume=assume, properties=["agreement"]).status == "holds"

@@ -14,6 +14,7 @@ from plait import ModelError, System, check
 from plait.protocols.ben_or import ben_or
 from plait.protocols.commit_rounds import commit_rounds
 from plait.protocols.distal_paxos import distal_paxos
+from plait.protocols.one_third_rule import one_third_rule
 from plait.protocols.raft_membership import raft_membership
 from plait.protocols.uniform_voting import uniform_voting
 from plait.protocols.view_change import view_change
@@ -36,6 +37,7 @@ def violated(system: System, **options: Any) -> set[str]:
         (ben_or, {"inputs": (0, 0, 1), "f": 0}),
         (uniform_voting, {"inputs": (0, 1), "phases": 2}),
         (uniform_voting, {"inputs": (2, 0, 1), "least": 3, "phases": 2}),
+        (one_third_rule, {"inputs": (0, 1), "phases": 3}),
         (view_change, {"leaders": "any"}),
         (view_change, {"replicas": 2, "views": 2, "leaders": "any"}),
         (raft_membership, {"servers": 3, "joiners": 1, "terms": 2}),
@@ -76,6 +78,13 @@ def test_ben_or_decides_a_bit_that_it_had_given_up(inputs: tuple[int, ...]) -> N
     """All decide one bit in the first phase, and another in the third."""
     found = check(ben_or(inputs=inputs, phases=3, faulty="estimate"), search="random", seed=3)
     assert found.property == "agreement"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_states_of_one_third_rule(n: int) -> None:
+    """In one phase, each of n processes hears any of n messages, and continues or not: 2 to the n (n + 1) states."""
+    verdict = check(one_third_rule(inputs=(0, 1, 2)[:n], phases=1), properties=["agreement", "validity"])
+    assert verdict.statistics.states == 2 ** (n * (n + 1))
 
 
 def test_uniform_voting_needs_sets_that_intersect() -> None:
@@ -121,6 +130,7 @@ def test_three_servers_change_safely_by_luck() -> None:
         (ben_or, {"f": 2}, "expected bits of more than 2f = 4 processes"),
         (ben_or, {"inputs": (0, 2, 1)}, "expected bits"),
         (uniform_voting, {"least": 4}, "least=4"),
+        (one_third_rule, {"inputs": ()}, "inputs="),
         (uniform_voting, {"least": 0}, "least=0"),
         (view_change, {"leaders": "none"}, "leaders='none'"),
         (raft_membership, {"terms": 4}, "for each of 4 terms"),

@@ -85,14 +85,18 @@ def code(text: str) -> str:
     return re.sub(r'(?s)""".*?"""|\n', "", translate(text, "a.distal", "a")[0])
 
 
-@pytest.mark.parametrize("text", [FIGURE_1, AUCTION, TIES, NESTED, FIELD], ids=["1", "auction", "ties", "nested", "field"])
+@pytest.mark.parametrize(
+    "text", [FIGURE_1, AUCTION, TIES, NESTED, FIELD], ids=["1", "auction", "ties", "nested", "field"]
+)
 def test_the_meaning_stays_and_spaces_do_not_matter(text: str) -> None:
     once = formatted(text, "a.distal")
     assert formatted(once, "a.distal") == once
     assert code(once) == code(text)
     draw = random.Random(1)
     for _ in range(5):
-        wild = re.sub(r"(//.*|►.*)|(?<=[^\s\w\"]) | (?=[^\s\w\"])", lambda m: m[1] or draw.choice(["", " ", "   "]), once)
+        wild = re.sub(
+            r"(//.*|►.*)|(?<=[^\s\w\"]) | (?=[^\s\w\"])", lambda m: m[1] or draw.choice(["", " ", "   "]), once
+        )
         wild = "\n".join(
             line[: len(line) - len(line.lstrip())] + re.sub("^ *", "", line) + draw.choice(["", " "])
             for line in _same_indentation(once, wild)

@@ -38,7 +38,8 @@ def random_upon(draw: random.Random, number: int) -> tuple[str, Upon]:
         "plain": (str(10 + number), lambda mails: 10 + number),
         "until": ("100 + 10 * sum(a.x for a in mbox) + length(mbox)",
                   lambda mails: 100 + 10 * sum(m.fields[0] for m in mails) + len(mails)),
-        "together": ("200 + sum(a.x for a in mbox(%s, a.x > 0))" % kind, lambda mails: 200 + sum(m.fields[0] for m in mails)),
+        "together": (f"200 + sum(a.x for a in mbox({kind}, a.x > 0))",
+                     lambda mails: 200 + sum(m.fields[0] for m in mails)),
         "count": ("300 + length(senders(mbox))", lambda mails: 300 + len({m.sender for m in mails})),
         "sum": ("400 + max(a.x for a in mbox) * 10 + min(a.x for a in mbox)",
                 lambda mails: 400 + max(m.fields[0] for m in mails) * 10 + min(m.fields[0] for m in mails)),
@@ -51,7 +52,12 @@ def random_upon(draw: random.Random, number: int) -> tuple[str, Upon]:
 
     text += f" do\n    done = done + 1;\n    output({written});\n"
     upon = Upon(
-        kind, lambda me, m: me["done"] < 3 and (m is None or m.fields[0] >= low), action, times, together, shape == "until"
+        kind,
+        lambda me, m: me["done"] < 3 and (m is None or m.fields[0] >= low),
+        action,
+        times,
+        together,
+        shape == "until",
     )
     return text, upon
 
@@ -74,7 +80,9 @@ def random_text(seed: int) -> tuple[str, Protocol]:
             if me["me"] == p:
                 send(0, kind, (x,))
 
-    return text + "always nothing: true;\n", Protocol([{"me": p, "done": 0, "outputs": ()} for p in range(3)], init, upons)
+    return text + "always nothing: true;\n", Protocol(
+        [{"me": p, "done": 0, "outputs": ()} for p in range(3)], init, upons
+    )
 
 
 @pytest.mark.slow
@@ -251,7 +259,9 @@ def test_a_wrong_text(right: str, wrong: str, words: str | None) -> None:
 
 
 def test_requirements_and_constants(tmp_path: Path) -> None:
-    built = module_of(Path(module_of.__code__.co_filename).parents[2] / "protocols" / "ben_or.distal").__dict__["ben_or"]
+    built = module_of(Path(module_of.__code__.co_filename).parents[2] / "protocols" / "ben_or.distal").__dict__[
+        "ben_or"
+    ]
     made: System = built(inputs=(0, 1), f=0)
     assert len(made.processes) == 2
     with pytest.raises(ModelError, match=r"ben_or.distal, line 12: it requires 2 \* f < n"):

@@ -96,7 +96,9 @@ def locals_of(system: System, fields: Callable[[str], list[str]]) -> tuple[Any, 
 def compared(pair: Pair) -> None:
     distal, python = pair.texts()
     own = {cls.__name__: set(cls.__plait_fields__) for cls in python.classes}
-    shared = {role: sorted(names & set(distal.classes[0].__plait_fields__) - {"n", "phases"}) for role, names in own.items()}
+    shared = {
+        role: sorted(names & set(distal.classes[0].__plait_fields__) - {"n", "phases"}) for role, names in own.items()
+    }
     assert all(shared.values())
     one, mine = locals_of(distal, lambda _: sorted({f for names in shared.values() for f in names}))
     other, theirs = locals_of(python, shared.__getitem__)
@@ -125,7 +127,13 @@ def test_same_local_states(pair: Pair) -> None:
 
 
 ROUNDS = [
-    (Pair("ben_or", {"inputs": (0, 1), "f": 0, "impatient": True}, {"inputs": (0, 1), "f": 0, "faulty": "impatient"}), 1, "none"),
+    (
+        Pair(
+            "ben_or", {"inputs": (0, 1), "f": 0, "impatient": True}, {"inputs": (0, 1), "f": 0, "faulty": "impatient"}
+        ),
+        1,
+        "none",
+    ),
     (Pair("view_change", {"few": True}, {"faulty": "quorum"}), 1, "none"),
     (Pair("commit_rounds", {"participants": 2, "hasty": True}, {"participants": 2, "faulty": "hasty"}), 2, "reliable"),
     (Pair("one_third_rule", {"phases": 1}, {"phases": 1}), 1, "none"),

@@ -17,6 +17,7 @@ from plait.protocols.echo_multicast import echo_multicast
 from plait.protocols.gossip import gossip
 from plait.protocols.hirschberg_sinclair import hirschberg_sinclair
 from plait.protocols.lamport_mutex import lamport_mutex
+from plait.protocols.one_third_rule import one_third_rule
 from plait.protocols.online_change import online_change
 from plait.protocols.pbft import pbft
 from plait.protocols.raft import raft
@@ -61,6 +62,7 @@ INSTANCES: dict[str, Callable[[], System]] = {
     "lamport_mutex": lambda: lamport_mutex(processes=2, entries=2),
     "lamport_mutex, one by one": lambda: lamport_mutex(processes=2, entries=None, quorum=False, clock_limit=3),
     "lamport_mutex, unordered": lambda: lamport_mutex(processes=2, network="unordered"),
+    "one_third_rule": lambda: one_third_rule(),
     "online_change": lambda: online_change(before=2, after=1, adds=0, aborts=0, crashes=0),
     "online_change, adds": lambda: online_change(orders=0, aborts=0, crashes=0),
     "online_change, crashes": lambda: online_change(adds=0, orders=0, aborts=0),

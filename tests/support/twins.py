@@ -56,6 +56,7 @@ TWINS = [
     Twin("hirschberg_sinclair", {"faulty": "meek", "nodes": 3}, "largest", 15),
     Twin("hirschberg_sinclair", {"faulty": "reversed", "nodes": 3}, "largest", 15),
     Twin("mcpaxos", {"faulty": "leader"}, "consistency", 12),
+    Twin("one_third_rule", {"faulty": "half", "inputs": (0, 1, 1)}, "agreement", 10),
     Twin(
         "online_change",
         {"faulty": "eager", "before": 2, "after": 3, "orders": 0, "aborts": 0, "crashes": 0},

@@ -1,4 +1,4 @@
-"""`plait rounds import`: a Distal or P text as a Plait model in Python. `plait rounds format`: the layout of a Distal text."""
+"""`plait rounds import`: a Distal or P text as a Plait model. `plait rounds format`: the layout of a Distal text."""
 
 from __future__ import annotations
 

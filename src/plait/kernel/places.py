@@ -18,7 +18,7 @@ _TRANSLATED: dict[str, tuple[str, Sequence[int], Columns | None]] = {}
 
 
 def translated(code: str, original: str, lines: Sequence[int], columns: Columns | None = None) -> None:
-    """Register code that was translated from another file. `lines` has the original line of each line, or 0 if it has none."""
+    """Register code that was translated from another file. `lines` has the original line of each line, or 0."""
     _TRANSLATED[code] = (original, lines, columns)
 
 
@@ -26,10 +26,9 @@ def user_line(error: BaseException) -> str:
     """The deepest line of the user's code (or of the zoo) in the traceback of an error, as ` (file:line)`."""
     found, walk = "", error.__traceback__
     while walk is not None:
-        if not walk.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
-            file, line, column = _raised_at(walk)
-            if line:
-                found = f" ({file}:{line}:{column})" if column else f" ({file}:{line})"
+        file, line, column = _raised_at(walk)
+        if line and not walk.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+            found = f" ({file}:{line}:{column})" if column else f" ({file}:{line})"
         walk = walk.tb_next
     return found
 

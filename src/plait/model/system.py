@@ -449,6 +449,14 @@ def with_properties(system: System, properties: list[Property]) -> System:
     return copy
 
 
+def with_network(system: System, network: Network) -> System:
+    """A copy of the system with another network."""
+    copy = System.__new__(System)
+    copy.__dict__.update(system.__dict__)
+    copy.network = network
+    return copy
+
+
 def _list_of(values: Any, kind: type, what: str) -> list[Any]:
     try:
         result = list(values)

@@ -8,10 +8,10 @@ import keyword
 import re
 
 from plait.kernel.extras import needs
-from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.expressions import tidy
 from plait.rounds.distal.names import BUILTIN, RESERVED, Function, Names, RoundField
 from plait.rounds.distal.parser import HERE, Node, Text, parse
+from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.value_types import BOOL, INT, TEXT, ValueType
 
 with needs("rounds"):
@@ -245,7 +245,13 @@ class Declarations:
             self._upon(upon, None)
 
     def _upon(self, node: Node, outer: Upon | None) -> None:
-        trigger, guard, times, until, body = node.node(0), node.children[1], node.children[2], node.children[3], node.node(4)
+        trigger, guard, times, until, body = (
+            node.node(0),
+            node.children[1],
+            node.children[2],
+            node.children[3],
+            node.node(4),
+        )
         message = trigger.token(0) if trigger.data == "on_message" else None
         if message is not None and message not in self.names.messages:
             known = ", ".join(self.names.messages) or "none"
@@ -303,4 +309,5 @@ def _nested(node: Node) -> list[Node]:
 
 
 def snake(name: str) -> str:
+    """The name of a type as part of the name of a function: StartView is start_view."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -79,7 +79,9 @@ class Expressions:
         self.same(place, kind, found, what)
         if not fits(found, kind):
             raise self.error(
-                place, f"{what}: expected {kind}, not {found}, which may be none", hint="write value(…), where it is not none"
+                place,
+                f"{what}: expected {kind}, not {found}, which may be none",
+                hint="write value(…), where it is not none",
             )
 
     def of(self, node: Node, kind: ValueType, what: str) -> str:
@@ -130,7 +132,9 @@ class Expressions:
 
     def _choice(self, node: Node, condition: Node, yes: Node, no: Node) -> Code:
         test, one, other = self.condition(condition), self.expression(yes), self.expression(no)
-        return Code(f"(({one.text}) if ({test}) else ({other.text}))", self.same(no, one.kind, other.kind, "after else"))
+        return Code(
+            f"(({one.text}) if ({test}) else ({other.text}))", self.same(no, one.kind, other.kind, "after else")
+        )
 
     def _negate(self, node: Node, _: Token, operand: Node) -> Code:
         return Code(f"not ({self.condition(operand)})", BOOL)
@@ -333,7 +337,9 @@ class Expressions:
         if not self.acts:
             raise self.error(name, "spawn is allowed only in actions")
         if self.names.spare is None:
-            raise self.error(name, "the text does not say how many processes may be created", hint="declare it: spawns 2;")
+            raise self.error(
+                name, "the text does not say how many processes may be created", hint="declare it: spawns 2;"
+            )
         self._arguments(name, given, [])
         constants = ", ".join(f"{constant}=self.{constant}" for constant in self.names.constants)
         return Code(f"self.spawn(Node, {constants})", PID)
@@ -346,9 +352,7 @@ class Expressions:
         if got is None or (message is not None and got.message != message):
             found = f"this action received {got.message}" if got else "no message was received here"
             what = f"{message} messages" if message else "the mailbox"
-            raise self.error(
-                place, f"this reads {what}, but {found}", hint="an action reads what its upon received"
-            )
+            raise self.error(place, f"this reads {what}, but {found}", hint="an action reads what its upon received")
         if got.one and not select:
             raise self.error(
                 place, "this upon takes one message", hint="say how many messages it takes: times 0 takes at least one"

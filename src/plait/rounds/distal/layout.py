@@ -21,7 +21,23 @@ FAR = 60
 """Trailing comments of lines up to this length have one column."""
 _TOKEN = re.compile(r'"[^"\n]*"|[^\W\d]\w*|\d+|\.\.|==|!=|<=|>=|&&|\|\||[^\s\w]')
 _COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|[►▶][^\n]*')
-_WORDS = {"if", "then", "else", "do", "with", "times", "exactly", "in", "by", "give", "for", "and", "or", "not", "implies"}
+_WORDS = {
+    "if",
+    "then",
+    "else",
+    "do",
+    "with",
+    "times",
+    "exactly",
+    "in",
+    "by",
+    "give",
+    "for",
+    "and",
+    "or",
+    "not",
+    "implies",
+}
 _WORDS |= {"div", "mod", "to", "upon", "until", "type", "parameter", "constant", "require", "spawns", "function"}
 _BINARY = {"=", "==", "!=", "≠", "<", "≤", "<=", ">", "≥", ">=", "+", "-", "*", "∧", "∨", "&&", "||", "⇒", "∈", ".."}
 _OPEN, _CLOSE = {"(", "[", "{"}, {")", "]", "}"}

@@ -141,6 +141,6 @@ class Names:
             raise self.text.error(
                 name,
                 f"there is no type '{name}'",
-                f"there are: {', '.join([*named, *self.records])}, lists [text], sets {{pid}}, and int? for a number or none",
+                f"there are: {', '.join([*named, *self.records])}, lists [text], sets {{pid}}, and int? (may be none)",
             )
         return named[str(name)]

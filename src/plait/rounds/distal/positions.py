@@ -1,7 +1,7 @@
 """Where in a Distal text an expression of the translated module comes from, so that errors at run time name line and column.
 
-The text is translated twice: as it is executed, and with each expression marked with its place. The two syntax trees have the
-same shape but for the marks, so walking both gives the place of each expression.
+The text is translated twice: as it is executed, and with each expression marked with its place. The two syntax trees
+have the same shape but for the marks, so walking both gives the place of each expression.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Positions:
         """The place in the text of a range of the module, as a traceback has it (lines from 1, columns from 0)."""
         if self._found is None:  # only errors need it
             plain, marked = (translate(*self._given, places=places)[0] for places in (False, True))
-            self._found = {where: place for where, place in _walk(ast.parse(plain), ast.parse(marked), None)}
+            self._found = dict(_walk(ast.parse(plain), ast.parse(marked), None))
         return self._found.get((line, column, end_line, end_column))
 
 

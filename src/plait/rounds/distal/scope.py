@@ -5,7 +5,7 @@ from __future__ import annotations
 from plait.kernel.extras import needs
 from plait.rounds.distal.expressions import Code, Expressions
 from plait.rounds.distal.parser import Node
-from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, TEXT, ValueType, list_of, set_of
+from plait.rounds.distal.value_types import BOOL, INT, PID, PROCESS, ValueType, list_of, set_of
 
 with needs("rounds"):
     from lark import Token

@@ -6,11 +6,11 @@ import keyword
 from collections.abc import Iterable, Iterator
 
 from plait.kernel.extras import needs
-from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.declarations import Declarations
 from plait.rounds.distal.expressions import tidy
 from plait.rounds.distal.names import RESERVED
 from plait.rounds.distal.parser import Node
+from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.value_types import INT, PID, list_of
 
 with needs("rounds"):

@@ -1,7 +1,7 @@
 """The translation of a Distal text to a Plait model in Python (docs/reference/distal.md has the semantics and the proof).
 
-The text is translated repeatedly, until nothing new is learned about the types of variables and about which variables a process
-must remember.
+The text is translated repeatedly, until nothing new is learned about the types of variables and about which variables a
+process must remember.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from plait.kernel.errors import ModelError
-from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.declarations import Declarations, snake
 from plait.rounds.distal.expressions import tidy
 from plait.rounds.distal.names import HELPERS, Received
 from plait.rounds.distal.parser import Text
+from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.statements import LINE, indent, marked
 from plait.rounds.distal.upons import Upons
 from plait.rounds.distal.value_types import INT, ValueType
@@ -139,7 +139,7 @@ class Translation(Upons):
         for node in declared.required:
             yield from marked([f"    if not ({tidy(outside.condition(node))}):"], node.line)
             place = f"{self.text.file}, line {node.line}: it requires {self.text.of(node)}"
-            yield f"        raise ModelError({place!r}, hint=\"set other parameters: -p name=value\")"
+            yield f'        raise ModelError({place!r}, hint="set other parameters: -p name=value")'
         yield from indent(properties)
         yield ""
         values = ", ".join(f"{constant}={constant}" for constant in names.constants)
@@ -209,5 +209,3 @@ class Translation(Upons):
             loops = "for p in s[Node] for q in s[Node] for x in p.outputs for y in q.outputs"
             yield from ("", "@always", "def agreement(s: View) -> bool:", f'    """{doc}"""')
             yield f"    return all({test} {loops})"
-
-

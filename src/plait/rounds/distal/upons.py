@@ -1,19 +1,19 @@
 """The handlers of upons.
 
-An upon is a handler that takes its messages directly from the inbox if a smallest set of messages stands for all that the
-mailbox may have. Otherwise the messages of its type have a mailbox: a handler that hears them one by one, and an action for the
-upon (docs/reference/distal.md has the proof for both).
+An upon is a handler that takes its messages directly from the inbox if a smallest set of messages stands for all that
+the mailbox may have. Otherwise the messages of its type have a mailbox: a handler that hears them one by one, and an
+action for the upon (docs/reference/distal.md has the proof for both).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.declarations import Declarations, Upon, snake
 from plait.rounds.distal.expressions import tidy
 from plait.rounds.distal.names import Received
 from plait.rounds.distal.parser import Node
+from plait.rounds.distal.scope import Scope
 from plait.rounds.distal.statements import Statements, indent, marked
 from plait.rounds.distal.value_types import INT, ValueType
 
@@ -90,7 +90,7 @@ class Upons(Statements):
         return {} if upon.message is None else {"m": ValueType(str(upon.message))}
 
     def _conditions(self, upon: Upon) -> list[tuple[str, str]]:
-        """The guard, in its order: what is asked of the process (self), of each message (m), and of all in the mailbox (mbox)."""
+        """The guard, in its order: what is asked of the process (self), of each message (m), and of the mailbox (mbox)."""
         found = [("self", f"self.{upon.waits}")] if upon.outer is not None else []
         found += [("self", f"self.timeout_{upon.timer}")] if upon.timer is not None else []
         for part in upon.conjuncts:
@@ -106,7 +106,9 @@ class Upons(Statements):
 
     def _parts(self, upon: Upon) -> tuple[list[str], list[str], list[str]]:
         """The same, sorted. What a condition before it must permit to evaluate is evaluated with that condition."""
-        mine, each, all_ = [], [], []
+        mine: list[str] = []
+        each: list[str] = []
+        all_: list[str] = []
         for about, condition in self._conditions(upon):
             if about == "mbox" or (all_ and not upon.until):
                 all_.append(condition)
@@ -307,15 +309,16 @@ def _mentions_m(node: Node) -> bool:
     return any(_mentions_m(part) for part in node.nodes())
 
 
+def _is_field_of_m(node: Node) -> bool:
+    return node.data == "access" and node.node(0).data == "name" and node.node(0).children[0] == "m"
+
+
 def _fixed(upon: Upon) -> set[str]:
     """The fields that are the same in all messages of an upon: m.f = e."""
     found = set()
     for part in upon.conjuncts:
         if part.data == "equal":
             for one, other in ((part.node(0), part.node(1)), (part.node(1), part.node(0))):
-                if one.data == "access" and one.node(0).data == "name" and one.node(0).children[0] == "m":
-                    if not _mentions_m(other):
-                        found.add(str(one.token(1)))
+                if _is_field_of_m(one) and not _mentions_m(other):
+                    found.add(str(one.token(1)))
     return found
-
-

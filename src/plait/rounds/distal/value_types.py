@@ -1,4 +1,4 @@
-"""The types of Distal values: int, bool, text, pid, lists, sets and records of these, values that may be absent, messages."""
+"""The types of Distal values: int, bool, text, pid, lists, sets, records, values that may be absent, messages."""
 
 from __future__ import annotations
 
