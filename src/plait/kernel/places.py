@@ -45,11 +45,10 @@ def raised(where: str, error: BaseException) -> Raised:
     frames, walk = [], error.__traceback__
     while walk is not None:
         frame, module = walk.tb_frame, str(walk.tb_frame.f_globals.get("__name__", ""))
-        if not module.startswith(_OURS) and module.partition(".")[0] not in _LIBRARY:
-            file, line, column = _raised_at(walk)
-            if line:
-                code = linecache.getline(file, line).strip()
-                frames.append(Frame(file, line, frame.f_code.co_qualname, code, column))
+        file, line, column = _raised_at(walk)
+        if line and not module.startswith(_OURS) and module.partition(".")[0] not in _LIBRARY:
+            code = linecache.getline(file, line).strip()
+            frames.append(Frame(file, line, frame.f_code.co_qualname, code, column))
         walk = walk.tb_next
     return Raised(where, type(error).__name__, text_of(error), frames)
 

@@ -38,6 +38,11 @@ def _put(items: tuple[Any, ...], number: int, value: Any) -> tuple[Any, ...]:
         raise IndexError(f"there is no element {number} in a list of {len(items)}")
     return (*items[:number], value, *items[number + 1 :])
 """,
+    "_subsets": """\
+def _subsets(items: tuple[Any, ...], number: int | None = None) -> tuple[tuple[Any, ...], ...]:
+    sizes = range(len(items) + 1) if number is None else (max(number, 0),)
+    return tuple(part for size in sizes for part in itertools.combinations(items, size))
+""",
     "_value": """\
 def _value(given: Any) -> Any:
     if given is None:

@@ -157,6 +157,18 @@ class Scope(Expressions):
         code = self.expression(given[0])
         return Code(f"({text})[-1]", code.kind and code.kind.element)
 
+    def _call_subsets(self, node: Node, name: Token, given: list[Node]) -> Code:
+        """All parts of a list."""
+        (text,) = self._arguments(name, given, [list_of()])
+        self.names.helpers.add("_subsets")
+        return Code(f"_subsets({text})", list_of(self.expression(given[0]).kind))
+
+    def _call_subsets_of(self, node: Node, name: Token, given: list[Node]) -> Code:
+        """The parts of a list that have a number of elements."""
+        text, number = self._arguments(name, given, [list_of(), INT])
+        self.names.helpers.add("_subsets")
+        return Code(f"_subsets({text}, {number})", list_of(self.expression(given[0]).kind))
+
     def _sets(self, sign: str, name: Token, given: list[Node]) -> Code:
         _, kind = self._elements(tuple(given), f"a value of {name}")
         if len(given) != 2 or (kind is not None and kind.name != "set"):

@@ -67,6 +67,8 @@ class Translation(Upons):
         yield ""
         used = "\n".join(rest)
         typing = [n for n in ("Any", "ClassVar", "NamedTuple") if n in used or (n == "Any" and names.helpers)]
+        if "_subsets" in names.helpers:
+            yield "import itertools"
         if typing:
             yield f"from typing import {', '.join(typing)}"
             yield ""
