@@ -79,12 +79,16 @@ def _raised_at(walk: TracebackType) -> tuple[str, int, int | None]:
     """File and line of an entry of a traceback in the user's original text, and the column if it was translated."""
     code = walk.tb_frame.f_code
     original, _, columns = _TRANSLATED.get(code.co_filename, ("", (), None))
-    if columns is not None:
-        first, last, start, end = next(itertools.islice(code.co_positions(), walk.tb_lasti // 2, None))
-        if first is not None and last is not None and start is not None and end is not None:
-            if (found := columns(first, start, last, end)) is not None:
-                return original, *found
+    if columns is not None and (found := columns(*_range(walk))) is not None:
+        return original, *found
     return *_original(code.co_filename, walk.tb_lineno), None
+
+
+def _range(walk: TracebackType) -> tuple[int, int, int, int]:
+    """What an entry of a traceback was executing: line, column, last line, end column; -1 for what is not known."""
+    positions = itertools.islice(walk.tb_frame.f_code.co_positions(), walk.tb_lasti // 2, None)
+    line, last, column, end = (-1 if number is None else number for number in next(positions))
+    return line, column, last, end
 
 
 def _original(file: str, line: int) -> tuple[str, int]:

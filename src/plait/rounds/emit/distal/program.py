@@ -1,8 +1,8 @@
 """The text of a sequential program in Distal: Algorithm 1, as upons of one process.
 
-Each step of the program is an upon of a timeout with a name, so the order in the text decides nothing. A step that does not
-belong to the round of the program (an action that sends in another round) sets `dead_`; such states are no states of the program.
-A step that breaks a condition of section 4.2 sets `broken_`.
+Each step of the program is an upon of a timeout with a name, so the order in the text decides nothing. A step that does
+not belong to the round of the program (an action that sends in another round) sets `dead_`; such states are no states of
+the program. A step that breaks a condition of section 4.2 sets `broken_`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from plait.rounds.emit.distal.rewriting import Rewriting, indented
 _HEAD = """\
 // {title}
 //
-// Made by `plait rounds emit {origin} --to distal`. One process runs all processes, whose variables are lists. In each round:
+// Made by `plait rounds emit {origin} --to distal`. One process runs all processes; their variables are lists.
+// In each round:
 //   SEND    one process after another runs actions whose messages belong to this round, or none of them
 //   UPDATE  one process after another runs upons on messages of this round; messages that it does not take are lost
 // States with dead_ are none of the program. round_based is violated if the protocol is not round-based.

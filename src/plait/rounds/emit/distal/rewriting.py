@@ -1,7 +1,7 @@
 """Expressions and statements of a protocol in Distal, rewritten for one process that runs all processes.
 
-The variable x of the process whose turn it is becomes `s_x[turn_]`. A received message is a record with the number of its sender
-(`sender_`). All names that the program itself uses end with an underscore.
+The variable x of the process whose turn it is becomes `s_x[turn_]`. A received message is a record with the number of
+its sender (`sender_`). Names that the program itself uses end with an underscore.
 """
 
 from __future__ import annotations
