@@ -290,8 +290,9 @@ are shown.""",
 The main loop is unfolded once per round (Sequentialization, Fig. 9). Handlers that cannot run there are left out.""",
     "emit": """Write the sequential program of a protocol (Sequentialization, Algorithm 1) for plait check or other tools.
 
---to plait (default) writes a model, --to python a program that needs nothing but Python, --to distal a Distal text, --to c \
-a program for plait bmc, CBMC and other checkers of C. What a language cannot express is refused by name. plait check \
+--to plait (default) writes a model, --to python a program that needs nothing but Python, --to distal and --to p a Distal \
+text and a P program (of protocols in Distal), --to c a program for plait bmc, CBMC and other checkers of C. What a \
+language cannot express is refused by name. plait check \
 TARGET --rounds checks the same program directly, and shows a violation as a run of the protocol itself.""",
     "import": """Translate a Distal or P text to a Plait model in Python.
 

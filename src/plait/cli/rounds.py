@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Seconds, Target, split
 from plait.cli.output import emit, note, writable
 
-Language = Literal["plait", "python", "c", "distal"]
+Language = Literal["plait", "python", "c", "distal", "p"]
 """A language of `plait rounds emit`."""
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 
@@ -95,7 +95,7 @@ def emit_program(
         A zoo name, a Python file, or package.module:function.
     to
         The language of the program: plait is a model for plait check, python needs nothing but Python, c is for plait bmc,
-        CBMC and other checkers of C, distal a Distal text.
+        CBMC and other checkers of C, distal a Distal text, p a P program.
     output
         Write the program to this file; by default to stdout.
     parameters
@@ -123,6 +123,10 @@ def emit_program(
         from plait.rounds.emit.distal.program import distal_text
 
         source, use = distal_text(describe(system, phases=phases or PHASES, assume=assume)), f"plait check {output}"
+    elif to == "p":
+        from plait.rounds.emit.p.program import p_text
+
+        source, use = p_text(describe(system, phases=phases or PHASES, assume=assume)), f"plait check {output}"
     else:
         from plait.rounds.emit.plait import program_text
 
