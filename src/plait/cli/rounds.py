@@ -60,7 +60,7 @@ def tags(
     return verdict.exit_code
 
 
-def show(target: Target, /, *, parameters: Parameters = ()) -> int:
+def show(target: Target, /, *, parameters: Parameters = (), svg: Path | None = None) -> int:
     """Print the phase structure and the rounds (the help text is in `plait.cli.main`).
 
     Parameters
@@ -69,11 +69,20 @@ def show(target: Target, /, *, parameters: Parameters = ()) -> int:
         A zoo name, a Python file, a Distal text, or package.module:function.
     parameters
         Set a parameter of the model: -p acceptors=3. Give it once per parameter.
+    svg
+        Draw the rounds of a phase in this file: the handlers by role and round, and the messages between them.
     """
     from plait.model.loading.loader import load
-    from plait.rounds.text.structure import structure_text
+    from plait.report.phases.svg import phases_svg
+    from plait.rounds.text.structure import phase_structure, structure_text
 
-    emit(structure_text(load(target, split(parameters))))
+    writable(svg, "--svg")
+    system = load(target, split(parameters))
+    if svg is None:
+        emit(structure_text(system))
+    else:
+        svg.write_text(phases_svg(phase_structure(system)), encoding="utf-8")
+        note(f"picture: {svg}")
     return 0
 
 

@@ -32,6 +32,26 @@ class Reduction(msgspec.Struct, frozen=True):
     reason: str
 
 
+class RoundHandler(msgspec.Struct, frozen=True):
+    """A handler of a protocol in rounds."""
+
+    role: str
+    name: str
+    takes: int | None
+    """The number of the round of the messages that it consumes, from 0; None for an action or an `@init` method."""
+    sends: list[int]
+    """The rounds of the messages that it may send."""
+    begins: bool = False
+    """Whether it is an `@init` method."""
+
+
+class PhaseStructure(msgspec.Struct, frozen=True):
+    """The rounds of a phase, and the handlers that send and consume their messages."""
+
+    rounds: list[str]
+    handlers: list[RoundHandler]
+
+
 class FormulaStatistics(msgspec.Struct, frozen=True):
     """Statistics of the formulas that were given to a solver."""
 
@@ -148,6 +168,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Warnings for the user, for example about a handler that never ran."""
     coverage: Coverage | None = None
     """The coverage, if it was requested."""
+    phases: PhaseStructure | None = None
+    """The rounds of a phase, if the protocol was checked by rounds."""
 
     def __bool__(self) -> bool:
         return self.status == "holds"

@@ -14,6 +14,7 @@ from plait.kernel.verdict import Verdict
 from plait.report import wording as facts
 from plait.report.coverage import sections
 from plait.report.markup import asset, escape
+from plait.report.phases.svg import phases_svg
 from plait.report.picture import address, shown
 from plait.report.space_time.flow import lane_status, states
 from plait.report.space_time.layout import Layout
@@ -114,6 +115,9 @@ def _summary(verdict: Verdict) -> str:
     )
     parts.append(f'<div class="facts">{properties if rows else ""}<dl class="statistics">{statistics}</dl></div>')
     parts.append(_coverage(verdict))
+    if verdict.phases is not None:
+        picture = phases_svg(verdict.phases, standalone=False)
+        parts.append(f'<details class="phases"><summary>The rounds of a phase</summary>{picture}</details>')
     return "\n".join(parts)
 
 

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Iterator
 
 from plait.kernel.errors import UsageError
+from plait.kernel.verdict import PhaseStructure, RoundHandler
 from plait.model.process import Process
 from plait.model.system import System
 from plait.rounds.calendar import Calendar
@@ -40,6 +41,17 @@ def structure_text(system: System) -> str:
             *_rounds(system, cls, found),
         ]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def phase_structure(system: System) -> PhaseStructure:
+    """The rounds of a phase and the handlers, for a picture."""
+    Calendar(system)
+    handlers = [
+        RoundHandler(cls.__name__, upon.name, upon.takes, list(upon.sends), upon.handler.kind == "init")
+        for cls in dict.fromkeys(system.classes)
+        for upon in upons(system, cls, "init", "action", "message")
+    ]
+    return PhaseStructure(list(system.rounds), handlers)
 
 
 def _alive(found: list[Upon], context: int) -> list[Upon]:
