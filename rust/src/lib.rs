@@ -10,6 +10,7 @@ pub mod bmc;
 pub mod epa;
 pub mod live;
 pub mod por;
+pub mod rounds;
 pub mod search;
 pub mod symmetry;
 pub mod system;
@@ -36,6 +37,8 @@ mod _native {
     use crate::python::machine::Machine;
     #[pymodule_export]
     use crate::python::report::{Counters, Failure, Finding, LivenessReport, SearchReport, Transition};
+    #[pymodule_export]
+    use crate::python::rounds::{RoundsReport, search_rounds};
     #[pymodule_export]
     use crate::python::set_order::SetOrder;
     #[pymodule_export]

@@ -33,6 +33,7 @@ __all__ = [
     "LivenessReport",
     "Machine",
     "ReversibilityReport",
+    "RoundsReport",
     "SearchReport",
     "SetOrder",
     "Store",
@@ -43,6 +44,7 @@ __all__ = [
     "epa_operations",
     "epa_reversible",
     "epa_summary",
+    "search_rounds",
 ]
 
 _BmcRun = tuple[list[int], list[tuple[int, list[int]]]]
@@ -359,6 +361,54 @@ class Finding:
     @property
     def run(self) -> list[int] | None:
         """Fingerprints along the run to it, if the search knows them; else the visited set does."""
+
+@final
+class RoundsReport:
+    """What a search between rounds has found."""
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why nothing was decided: the step-by-step program must be searched instead."""
+    @property
+    def search(self) -> SearchReport: ...
+    @property
+    def runs(
+        self,
+    ) -> dict[int, list[tuple[int, int, list[tuple[int, bytes]], list[bytes], tuple[int, int], bool]]]:
+        """By property, the steps of a run that decides it.
+
+        A step is its process, its handler, the consumed messages (sender and content), its choices, its place in the order
+        of rounds, and whether it creates processes.
+        """
+    @property
+    def beyond(self) -> bool:
+        """Whether the protocol goes beyond the last phase."""
+    @property
+    def suspects(self) -> bool | None:
+        """Whether a condition of section 4.2 may be broken; None if the search did not come to its end."""
+    @property
+    def ran(self) -> list[tuple[int, int]]:
+        """Processes and handlers that ran."""
+    @property
+    def births(self) -> list[tuple[int, int]]:
+        """Processes, and the slots of processes that they create."""
+    @property
+    def numbers_matter(self) -> bool | None:
+        """Whether the numbers of created processes may matter; None if the search did not come to its end."""
+    @property
+    def combinations(self) -> list[list[int]]:
+        """The local states of all states that were met, if they were asked for."""
+
+def search_rounds(
+    engine: Engine,
+    options: Options,
+    place_of: Callable[[int, bytes], int],
+    end: int,
+    *,
+    exchanges: Sequence[tuple[Sequence[int], Sequence[tuple[bytes, Sequence[int]]]]] = (),
+    collect: bool = False,
+    progress: Callable[[Counters], object] | None = None,
+) -> RoundsReport: ...
 
 @final
 class SearchReport:

@@ -52,7 +52,7 @@ pub struct Engine {
     model: Arc<PyModel>,
     /// The model that runs natively and asks `model` for the rest.
     native: Option<Arc<NativeModel>>,
-    tables: Arc<Tables>,
+    pub(super) tables: Arc<Tables>,
     last: Option<Arc<Control>>,
 }
 
@@ -515,7 +515,7 @@ impl Engine {
     }
 
     /// Work with a watch that tells of progress, and stops on Ctrl-C.
-    fn watch(
+    pub(super) fn watch(
         &self,
         py: Python,
         control: &Control,
@@ -566,7 +566,7 @@ impl Engine {
         steps.into_iter().map(|step| Transition { tables: self.tables.clone(), step }).collect()
     }
 
-    fn counters(&self, py: Python, control: &Control, strategy: Strategy) -> Counters {
+    pub(super) fn counters(&self, py: Python, control: &Control, strategy: Strategy) -> Counters {
         let frontier = control.frontier.load(Relaxed);
         // Both locks come before the GIL.
         let (table, tables) = py.detach(|| (control.visited.bytes(), self.tables.bytes()));

@@ -5,7 +5,7 @@
 //! and implements `system::model::Model`; `native` asks the virtual machine first. `mapping` asks what states map to in a
 //! refinement. `canon` turns values into bytes and back; `class` describes the classes of values, `library` those of
 //! Python's library. `store` has the values of an engine. `set_order` changes the
-//! order of sets while a question is asked a second time. `machine` gives the virtual machine to tests.
+//! order of sets while a question is asked a second time. `machine` gives the virtual machine to tests. `rounds` searches sequential programs.
 
 mod arguments;
 pub mod canon;
@@ -18,5 +18,6 @@ mod model;
 mod native;
 mod options;
 pub mod report;
+pub mod rounds;
 pub mod set_order;
 pub mod store;

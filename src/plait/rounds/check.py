@@ -15,12 +15,15 @@ from plait.check.options import Changes, Options, options_from
 from plait.check.progress import Progress
 from plait.kernel.deadline import Deadline, OutOfTimeError
 from plait.kernel.errors import Argument, ModelError
+from plait.kernel.step import Step
 from plait.kernel.trace import Trace
-from plait.kernel.verdict import PropertyResult, Reduction, Status, Verdict
+from plait.kernel.verdict import PhaseStructure, PropertyResult, Reduction, Status, Verdict
 from plait.model.system import System, selected, with_properties
+from plait.rounds.between import applies, search_between
 from plait.rounds.conditions.decision import WATCHED, conditions
 from plait.rounds.protocol_run import protocol_steps, with_marks
 from plait.rounds.sequential import PHASES, Program, phases_text, program_of
+from plait.rounds.text.structure import phase_structure
 
 
 def check_rounds(
@@ -43,10 +46,12 @@ def check_rounds(
     clock = Deadline(options.timeout)
     system = with_properties(system, selected(system, options.properties))
     wanted, options = options, dataclasses.replace(options, properties=None, explore=True)
+    between, sequential = None, None
     try:
         with clock.enforced():
             program = program_of(system, phases=phases, assume=assume)
-            sequential = program.make()
+            whole_rounds = applies(program, options)
+            sequential = None if whole_rounds else program.make()
     except OutOfTimeError:
         return Verdict.unfinished(
             system.target or system.name,
@@ -58,23 +63,34 @@ def check_rounds(
                 PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in system.properties
             ],
         )
-    verdict = check(sequential, options, progress=progress, timeout=clock.left)
+    if whole_rounds:
+        between = search_between(program, dataclasses.replace(options.completed(), timeout=clock.left), progress)
+    if between is None:
+        sequential = sequential or program.make()
+        verdict = check(sequential, options, progress=progress, timeout=clock.left)
+        runs = {r.name: protocol_steps(sequential, r.trace) for r in verdict.properties if r.trace is not None}
+    else:
+        verdict, runs = between.verdict, between.runs
     whole = program.assumed.free and not program.beyond
     """Whether the program has all behaviours of the protocol. If not, nothing can be said of what was left out."""
     results = [
-        _result(result, _on_protocol(program, sequential, result.trace, clock, options.raw), whole, phases)
+        _result(result, _on_protocol(program, runs.get(result.name), result.name, clock, options.raw), whole, phases)
         for result in verdict.properties
     ]
     told, undecided = "", None
     claims = (r.trace is None and r.status in ("holds", "violated") for r in results)
     claimed = verdict.status == "holds" or any(claims)
     if claimed and not verdict.bound:
-        # The program was searched to its end, so an audit of it ends, too.
-        decided = conditions(system, max_states=watch, phases=phases, audited=None, timeout=clock.left)
-        told, undecided = _told_of_conditions(decided)
         try:
-            _require_round_based(system, decided)
-            _require_one_creation_order(program, dataclasses.replace(options, timeout=clock.left))
+            if between is not None and between.round_based:
+                how = "" if whole else f" (for {phases_text(phases)}, by the audit of the sequential program)"
+                told = f"; it is round-based{how}"
+            else:  # the program was searched to its end, so an audit of it ends, too
+                decided = conditions(system, max_states=watch, phases=phases, audited=None, timeout=clock.left)
+                told, undecided = _told_of_conditions(decided)
+                _require_round_based(system, decided)
+            if between is None or between.numbers_matter:
+                _require_one_creation_order(program, dataclasses.replace(options, timeout=clock.left))
         except ModelError as error:
             if not any(r.trace is not None and r.status == "violated" for r in results):
                 raise
@@ -105,21 +121,22 @@ def check_rounds(
         trace=first.trace if first else None,
         bound=verdict.bound or (None if first else bound),
         warnings=_never_ran(program, verdict, whole),
+        phases=_drawn(system),
         statistics=msgspec.structs.replace(
             verdict.statistics, reductions=[Reduction("rounds", True, _told(program) + told)]
         ),
     )
 
 
-def _on_protocol(program: Program, sequential: System, trace: Trace | None, clock: Deadline, raw: bool) -> Trace | None:
-    """The same run, executed on the protocol, so that only real runs are shown."""
-    if trace is None:
+def _on_protocol(program: Program, steps: list[Step] | None, name: str, clock: Deadline, raw: bool) -> Trace | None:
+    """A run of the program that decides a property, executed on the protocol, so that only real runs are shown."""
+    if steps is None:
         return None
-    steps, note = protocol_steps(sequential, trace), None
+    note = None
     if program.assumed.free and not raw:  # otherwise a message that no step takes must be delivered
         with clock.optional():
-            steps, note = tidied(program.system, steps, trace.property)
-    found = with_marks(program.system, execute(program.system, steps, trace.property), steps)
+            steps, note = tidied(program.system, steps, name)
+    found = with_marks(program.system, execute(program.system, steps, name), steps)
     return msgspec.structs.replace(found, tidied=note)
 
 
@@ -146,6 +163,14 @@ def _bound(program: Program) -> str:
     if program.assumed.free:
         return f"{said}, any message may be lost"
     return f"{said}, assumption {program.assumed}, for properties whose violation persists to the end of a round"
+
+
+def _drawn(system: System) -> PhaseStructure | None:
+    """The phases for the report; none if the source of the model cannot be found."""
+    try:
+        return phase_structure(system)
+    except ModelError:
+        return None
 
 
 def _told(program: Program) -> str:

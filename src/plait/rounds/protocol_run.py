@@ -7,6 +7,9 @@ and which messages were lost in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import msgspec
 
 from plait.check.explain.execute import execution
@@ -23,22 +26,38 @@ def protocol_steps(program: System, trace: Trace) -> list[Step]:
     """The steps of the protocol in a trace of its sequential program, round by round.
 
     The program lets a process send in its turn before later processes have updated. In the order of the rounds, the same
-    steps end in the same state. A step that fails stays the last one. If the order of the rounds would create processes in
-    another order, and so give them other names, the steps keep the order of the program: this is a run of the protocol, too.
+    steps end in the same state.
     """
-    found: list[tuple[tuple[int, int], Step]] = []
-    births: list[tuple[int, int]] = []
+    found: list[Placed] = []
     choices_of = execution(program, steps_of(trace)).choices()
     for event, choices in zip(trace.events, choices_of, strict=True):
         for number, choice in enumerate(choices):
             if isinstance(choice, ProtocolStep):
-                found.append((choice.key, choice.taken_by(event.lane, choices[number + 1 :])))
-                births += [choice.key] if event.spawned else []
+                step = choice.taken_by(event.lane, choices[number + 1 :])
+                found.append(Placed(choice.key, step, bool(event.spawned)))
                 break
+    return in_order(found, fails=bool(trace.events and trace.events[-1].note))
+
+
+class Placed(NamedTuple):
+    """A step, where it belongs in the order of the rounds, and whether it creates processes."""
+
+    key: tuple[int, int]
+    step: Step
+    creates: bool
+
+
+def in_order(found: Sequence[Placed], *, fails: bool = False) -> list[Step]:
+    """The steps of a run in the order of the rounds. If the last one fails, it stays the last.
+
+    If this order would create processes in another order, and so give them other names, the steps stay as they are.
+    """
+    births = [placed.key for placed in found if placed.creates]
     if births != sorted(births):
-        return [step for _, step in found]
-    last = [found.pop()] if found and trace.events[-1].note else []
-    return [step for _, step in (*sorted(found, key=lambda entry: entry[0]), *last)]
+        return [placed.step for placed in found]
+    last = [found[-1]] if found and fails else []
+    rest = found[: len(found) - len(last)]
+    return [placed.step for placed in (*sorted(rest, key=lambda placed: placed.key), *last)]
 
 
 def with_marks(system: System, trace: Trace, steps: list[Step]) -> Trace:

@@ -39,19 +39,15 @@ class CreationOrder:
     """The ways to exchange the names of created processes, and what was found to depend on them."""
 
     def __init__(self, system: System, compare: bool) -> None:
-        created = system.pids[len(system.processes) :]
-        groups = [[p for p in created if p.role == role] for role in dict.fromkeys(p.role for p in created)]
-        self.created = frozenset(created)
+        self.created = frozenset(system.pids[len(system.processes) :])
         self.creators: dict[str, set[Pid]] = {}
         """For each role, the processes that create its processes."""
         self.difference: str | None = None
         self.ways: Sequence[Names] = []
-        if math.prod(math.factorial(len(group)) for group in groups) > MOST:
-            self.difference = f"{len(created)} processes may be created: these have too many orders to compare"
+        if too_many_orders(system):
+            self.difference = f"{len(self.created)} processes may be created: these have too many orders to compare"
         elif compare:
-            orders = itertools.product(*(itertools.permutations(group) for group in groups))
-            flat = list(itertools.chain(*groups))
-            self.ways = [dict(zip(flat, itertools.chain(*order), strict=True)) for order in orders][1:]
+            self.ways = creation_ways(system)
 
     @property
     def several(self) -> str | None:
@@ -156,6 +152,27 @@ class CreationOrder:
                 raise failed
 
         return step
+
+
+def _groups(system: System) -> list[list[Pid]]:
+    """The processes that may be created, by role."""
+    created = system.pids[len(system.processes) :]
+    return [[p for p in created if p.role == role] for role in dict.fromkeys(p.role for p in created)]
+
+
+def too_many_orders(system: System) -> bool:
+    """Whether created processes have too many orders to compare."""
+    return math.prod(math.factorial(len(group)) for group in _groups(system)) > MOST
+
+
+def creation_ways(system: System) -> Sequence[Names]:
+    """The ways to exchange the names of created processes, without the one that exchanges nothing; none if too many."""
+    groups = _groups(system)
+    if too_many_orders(system):
+        return []
+    orders = itertools.product(*(itertools.permutations(group) for group in groups))
+    flat = list(itertools.chain(*groups))
+    return [dict(zip(flat, itertools.chain(*order), strict=True)) for order in orders][1:]
 
 
 class _DifferenceError(Exception):
