@@ -38,6 +38,8 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("two_actors", {}, None),
     ("two_actors", {"forgetful": True}, "numbers_differ"),
     ("diamond", {}, None),
+    ("endless_commit", {}, None),
+    ("endless_commit", {"hasty": True}, "validity"),
     ("late_votes", {}, "no_late_hand"),
     ("late_votes", {"strict": True}, None),
     ("diamond", {"missing": 1}, "everybody_has_bread"),

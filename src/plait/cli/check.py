@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from plait.check.options import Options
 from plait.cli.annotations import Annotations
 from plait.cli.conclusion import built, conclude
-from plait.cli.options import AtLeastOne, Flag, Parameters, Quiet, Target, flags, remembered
+from plait.cli.options import Flag, Parameters, Phases, Quiet, Target, flags, remembered
 from plait.cli.options import split as assignments
 from plait.cli.output import writable
 from plait.kernel.deadline import Deadline
@@ -36,7 +36,7 @@ def check(
     options: Annotated[Options, Parameter(name="*")] = Options(),  # noqa: B008 - it is frozen
     rounds: Flag = False,
     assume: str | None = None,
-    phases: AtLeastOne = None,
+    phases: Phases = None,
     json: Flag = False,
     trace: Path | None = None,
     html: Path | None = None,
@@ -59,7 +59,7 @@ def check(
     assume
         What the network delivers, with --rounds: none, reliable, n-f (n-1, …), majority, common, kernel, module:predicate.
     phases
-        Search this many phases, with --rounds; by default 3.
+        Search this many phases, with --rounds; by default 3. With any: prove the properties for any number of phases.
     json
         Print exactly one JSON object on stdout.
     trace
@@ -146,7 +146,7 @@ def _places(system: System) -> tuple[dict[str, SourceLine], SourceLine | None]:
     return found, next(iter(found.values()), None)
 
 
-def _rounds(phases: int | None, assume: str | None, options: Options) -> Callable[..., Verdict]:
+def _rounds(phases: int | str | None, assume: str | None, options: Options) -> Callable[..., Verdict]:
     """The check of the sequential program."""
     from functools import partial
 
@@ -163,4 +163,9 @@ def _rounds(phases: int | None, assume: str | None, options: Options) -> Callabl
             "--rounds cannot be combined with --coverage: a sequential program has no handlers",
             hint="leave --rounds out for the coverage of the protocol itself",
         )
-    return partial(check_rounds, phases=phases or PHASES, assume="none" if assume is None else assume)
+    assume = "none" if assume is None else assume
+    if isinstance(phases, str):
+        from plait.rounds.unbounded.check import check_any_phases
+
+        return partial(check_any_phases, assume=assume)
+    return partial(check_rounds, phases=phases or PHASES, assume=assume)

@@ -15,7 +15,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from cyclopts import Parameter, Token
 
@@ -92,6 +92,10 @@ def _converter(read: Callable[[str], Any], least: float) -> Callable[[Any, Seque
 
 Count = Annotated[int, Parameter(converter=_converter(count, 0))]
 AtLeastOne = Annotated[int | None, Parameter(converter=_converter(count, 1))]
+Phases = Annotated[
+    int | Literal["any"] | None,
+    Parameter(converter=lambda kind, tokens: "any" if tokens[0].value == "any" else _converter(count, 1)(kind, tokens)),
+]
 Size = Annotated[int | None, Parameter(converter=_converter(size, 1))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)]

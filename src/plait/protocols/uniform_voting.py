@@ -21,8 +21,8 @@ Faulty twins, each of which breaks agreement:
   phases.
 - `split`: processes continue with any nonempty set of messages (`least=1`), and the network guarantees nothing.
 
-Simplified: the number of phases is bounded. A process has no clock: when it has received enough, it may continue at
-any time. A lost message is one that is never delivered.
+Simplified: the number of phases is bounded (0: it is not, for `plait check --rounds --phases any`). A process has no
+clock: when it has received enough, it may continue at any time. A lost message is one that is never delivered.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Voter(Process):
     """Has an estimate, and eventually decides."""
 
     phases: int
-    """The number of phases."""
+    """The number of phases; 0 for no limit."""
     least: int
     """The number of messages that it waits for, at least."""
     x: int
@@ -73,9 +73,9 @@ class Voter(Process):
     def start(self) -> None:
         self.broadcast(Voter, Estimate(self.phase, self.x))
 
-    def hears(self, m: Estimate | Vote) -> bool:
+    def hears(self, m: Estimate | Vote, stage: str) -> bool:
         """Whether a message is for this round."""
-        return m.phase == self.phase <= self.phases and self.stage == type(m).__name__
+        return m.phase == self.phase and self.stage == stage and (self.phases == 0 or self.phase <= self.phases)
 
     def enough(self, stage: str) -> bool:
         """Whether it may continue to the next round."""
@@ -85,7 +85,7 @@ class Voter(Process):
         """Remember an estimate and a vote."""
         self.heard = tuple(sorted((*self.heard, (x, vote)), key=str))
 
-    @on(Estimate, where=lambda self, m: self.hears(m))
+    @on(Estimate, where=lambda self, m: self.hears(m, "Estimate"))
     def hear_estimate(self, m: Estimate) -> None:
         self.hear(m.x, None)
 
@@ -97,7 +97,7 @@ class Voter(Process):
         self.heard = ()
         self.broadcast(Voter, Vote(self.phase, self.x, self.x if len(values) == 1 else None))
 
-    @on(Vote, where=lambda self, m: self.hears(m))
+    @on(Vote, where=lambda self, m: self.hears(m, "Vote"))
     def hear_vote(self, m: Vote) -> None:
         self.hear(m.x, m.vote)
 
@@ -151,7 +151,7 @@ def uniform_voting(
     inputs: tuple[int, ...] = (0, 1, 1), phases: int = 1, least: int | None = None, faulty: Fault = "none"
 ) -> System:
     """Processes with these inputs; in each round of a phase, each waits for `least` messages (default: more than half)."""
-    at_least(1, phases=phases)
+    at_least(0, phases=phases)
     one_of(get_args(Fault), faulty=faulty)
     n = len(inputs)
     if least is None:
