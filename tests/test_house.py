@@ -24,14 +24,14 @@ STACK = (
     {"model"},
     {"ir"},
     {"check", "bmc", "epa", "gyro", "protocols"},
-    {"rounds"},
+    {"rounds", "conform"},
     {"bench", "explore"},
     {"cli"},
 )
 """The rooms, from the bottom up. A room imports rooms of lower rows, never one of its own row or of a higher one."""
 ROW = {room: number for number, row in enumerate(STACK) for room in row} | {"plait": 2}
 """The row of each room. The package itself shows the names of the model."""
-NATIVE = {"check", "bmc", "epa"}
+NATIVE = {"check", "conform", "bmc", "epa"}
 """The rooms that talk to the native engine."""
 LONGEST = 600
 """Lines of a file."""

@@ -2,11 +2,12 @@
 //!
 //! Each folder begins with a paragraph about what comes in, what goes out, and which file to open first. Open
 //! `python/engine.rs` first: it has what Python calls. A model comes in through `python`, is tabulated in `system`, and is
-//! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `vm` executes
+//! searched by `search`, with the reductions of `por` and `symmetry`. `live` checks temporal properties. `conform` searches for a run that explains a log. `vm` executes
 //! models that were lowered from Python. `epa` and `bmc` do not depend on any of these. `util` has small tools.
 //! `docs/internals/architecture.md` follows one check through.
 
 pub mod bmc;
+pub mod conform;
 pub mod epa;
 pub mod live;
 pub mod por;
@@ -31,6 +32,8 @@ mod _native {
     use crate::epa::report::{ComparisonReport, ReversibilityReport, ThreadDifference, UnorderedPair};
     #[pymodule_export]
     use crate::python::canon::Codec;
+    #[pymodule_export]
+    use crate::python::conform::{ConformReport, conform};
     #[pymodule_export]
     use crate::python::engine::{_test_hooks, Engine};
     #[pymodule_export]

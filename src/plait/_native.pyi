@@ -24,6 +24,7 @@ __all__ = [
     "BmcReport",
     "Codec",
     "ComparisonReport",
+    "ConformReport",
     "Counters",
     "Engine",
     "EpaLines",
@@ -41,6 +42,7 @@ __all__ = [
     "Transition",
     "UnorderedPair",
     "_test_hooks",
+    "conform",
     "epa_operations",
     "epa_reversible",
     "epa_summary",
@@ -608,6 +610,72 @@ class Engine:
 
     def _terminals(self) -> list[int]:
         """For tests: fingerprints of the terminal states that the last search met, if `_test_hooks` has them collected."""
+
+@final
+class ConformReport:
+    """What a search for a run that explains a log has found."""
+
+    @property
+    def conforms(self) -> bool | None:
+        """A run that explains all was found; false: there is none. None: a limit ended the search."""
+    @property
+    def bound(self) -> str | None:
+        """What ended the search: 'states', 'timeout' or 'interrupted'."""
+    @property
+    def explained(self) -> int:
+        """How many events the run explains."""
+    @property
+    def states(self) -> int: ...
+    @property
+    def transitions(self) -> int: ...
+    @property
+    def initial(self) -> int:
+        """The number of the initial state of the run."""
+    @property
+    def steps(self) -> list[tuple[int, str, int | None, int]]:
+        """The process, the kind, the handler, and how many events the step explains."""
+    @property
+    def places(self) -> list[int | None]:
+        """By event, after how many steps it is explained."""
+    @property
+    def tail(self) -> list[tuple[int, list[int]]]:
+        """The last states of the run: after how many steps, and the components."""
+    @property
+    def decided(self) -> list[tuple[int | None, bool, str | None, int]]:
+        """Properties (None: a monitor), whether they raised an exception, what they said, and after how many steps."""
+    @property
+    def stuck(self) -> list[tuple[list[int], list[int]]]:
+        """The ends of the longest explained beginnings: by process how many events are explained, and the components."""
+
+_Item = tuple[int | None, Sequence[tuple[int, bytes]] | None, int | None]
+_LogEvent = tuple[
+    int,
+    int | None,
+    Sequence[_Item],
+    Sequence[_Item],
+    Sequence[tuple[int, Sequence[bytes]]],
+    Sequence[tuple[int, int]],
+    int,
+]
+
+def conform(
+    engine: Engine,
+    events: Sequence[Sequence[_LogEvent]],
+    complete: Sequence[tuple[Sequence[bool], bool, bool, bool]],
+    matches: Callable[[int, bytes], bool],
+    *,
+    max_states: int,
+    open: bool = False,
+    timeout: float | None = None,
+    keep: int = 0,
+    reduced: bool = True,
+) -> ConformReport:
+    """Search for a run that explains a log: events by process, and what they leave out nowhere.
+
+    `matches` says whether a pattern allows a message. With `open`, the log of each process may end early. The last `keep`
+    states of the run are in the report. `reduced` is for tests: without it, the steps of all processes are tried in every
+    state.
+    """
 
 def _test_hooks(*, leave_out: Sequence[str] = ..., collect_terminals: bool = False) -> None:
     """For tests: rules that later searches of this process leave out, and whether they collect terminal states."""

@@ -44,6 +44,7 @@ GOOD: dict[str, list[list[str]]] = {
     "graph": [["counter.py"], ["counter.py", "-o", "g.svg"], ["loud.py"]],
     "diff": [["t.json", "t.json"], ["t.json", "counter.py", "-p", "most=0"]],
     "bmc": [["peterson", "--depth", "2"], ["peterson", "--slice", "turn", "--depth", "1"]],
+    "conform": [[str(EXAMPLES / "lease.py"), str(EXAMPLES / "logs" / "lease.jsonl")]],
     "zoo": [[]],
     "bench": [[]],
     "rounds tags": [["commit-rounds"]],

@@ -4,12 +4,14 @@
 //! search, `arguments` automata, fairness assumptions and clocks. `report` is what searches report. `model` asks Python
 //! and implements `system::model::Model`; `native` asks the virtual machine first. `mapping` asks what states map to in a
 //! refinement. `canon` turns values into bytes and back; `class` describes the classes of values, `library` those of
-//! Python's library. `store` has the values of an engine. `set_order` changes the
-//! order of sets while a question is asked a second time. `machine` gives the virtual machine to tests. `rounds` searches sequential programs.
+//! Python's library. `store` has the values of an engine. `conform` searches for a run that explains a log. `set_order`
+//! changes the order of sets while a question is asked a second time. `machine` gives the virtual machine to tests.
+//! `rounds` searches sequential programs.
 
 mod arguments;
 pub mod canon;
 mod class;
+pub mod conform;
 pub mod engine;
 mod library;
 pub mod machine;

@@ -59,6 +59,11 @@ _EXAMPLES = {
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --step 4
   plait replay .plait/paxos-agreement-faulty=acceptor.itf.json --pdb""",
+    "conform": """\
+  plait conform raft server.jsonl -p servers=5 -p quorum=false
+  plait conform models/kv.py:store logs/ --complete steps --html report.html
+  plait conform models/kv.py run1.jsonl run2.jsonl --map read_log.py --json | jq .exit_code
+  plait conform models/kv.py server1.jsonl server2.jsonl --merge --follow""",
     "diff": """\
   plait diff .plait/distal_paxos-agreement-faulty=early.itf.json distal_paxos -p faulty=none --html diff.html
   plait diff before.itf.json after.itf.json
@@ -249,6 +254,11 @@ is saved. Ctrl-C ends the command.""",
 Each step shows the messages that it takes and sends, and the fields that it changes. The exit code is 0 if the model \
 reproduces the violation, and 2 if it does not; then the message names the step. With --pdb, the debugger stops inside \
 the handler of a step.""",
+    "conform": """Decide whether the log of an implementation is a run of a model.
+
+Events name what the implementation recorded of its steps: handlers, messages, fields. What is not recorded is free. If no \
+run of the model explains the log, the event that no step explains is shown, and for each step that might the guard or the \
+value that forbids it. Properties are checked along the run. docs/reference/conform.md has the format of logs.""",
     "diff": """Compare two traces: which steps are the same, where they differ first, how the last states differ.
 
 A trace is a file that plait check saved, the output of plait check --json, or a folder that plait epa run recorded. If \

@@ -285,3 +285,99 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         return renderer().html(self)
+
+
+# -- logs of implementations --------------------------------------------------------------------------------------
+
+_CONFORMANCE_CODES = {"conforms": 0, "deviates": 1, "violated": 1, "inconclusive": 3}
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A step that might explain an event, and what forbids it."""
+
+    step: str
+    forbids: list[str]
+
+
+class Unexplained(msgspec.Struct, frozen=True):
+    """An event that comes next after a longest explained beginning of the log, and that no step explains."""
+
+    place: str
+    """File and line."""
+    process: str
+    event: str
+    """What the event says, in one line."""
+    candidates: list[Candidate]
+    waits: str | None = None
+    """It may only be a consequence: the process whose unexplained events may have to come first."""
+
+
+class LoggedStep(msgspec.Struct, frozen=True):
+    """A step of the run that explains the log."""
+
+    number: int
+    """Counted from 1."""
+    process: str
+    label: str
+    events: list[str]
+    """The places of the events that it explains. Empty: the log leaves the step out."""
+
+
+class Deviation(msgspec.Struct, frozen=True):
+    """A property that is violated along the run."""
+
+    property: str
+    step: int
+    """After how many steps."""
+    message: str | None = None
+
+
+class HandlerUse(msgspec.Struct, frozen=True):
+    """How many steps of the run were of a handler."""
+
+    role: str
+    name: str
+    steps: int
+
+
+class Conformance(msgspec.Struct, frozen=True):
+    """The result of `plait conform`."""
+
+    target: str
+    log: str
+    status: Literal["conforms", "violated", "deviates", "inconclusive"]
+    """violated: a run explains the log, and violates a property of the model."""
+    bound: str | None
+    """The limit that ended the search."""
+    events: int
+    explained: int
+    """How many events the run explains. If this is not all, no run was found that explains more."""
+    steps: int
+    free: int
+    """Steps of the run that no event names."""
+    states: int
+    transitions: int
+    seconds: float
+    handlers: list[HandlerUse]
+    violations: list[Deviation] = []
+    unexplained: list[Unexplained] = []
+    """For the longest explained beginning; root causes first."""
+    others: int = 0
+    """How many other beginnings of the same length were found."""
+    last: list[LoggedStep] = []
+    """The last steps of the run."""
+    skipped: int = 0
+    """How many steps come before them."""
+    trace: Trace | None = None
+    """The last steps of the run with their states."""
+    coverage: Coverage | None = None
+
+    @property
+    def trace_start(self) -> int:
+        """The number of the first step of the trace, counted from 1."""
+        return self.steps - (len(self.trace.events) if self.trace is not None else 0) + 1
+
+    @property
+    def exit_code(self) -> int:
+        """0: conforms, 1: does not conform, or violates a property, 3: inconclusive."""
+        return _CONFORMANCE_CODES[self.status]

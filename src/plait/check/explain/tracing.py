@@ -22,7 +22,7 @@ class Path:
     """A run from an initial state: its states and transitions so far."""
 
     def __init__(self, runner: Runner, start: Sequence[int] | None = None) -> None:
-        """Begin with an initial state; without `start`, with the first one."""
+        """Begin with a state, usually an initial one; without `start`, with the first initial one."""
         self.runner = runner
         self.state: Sequence[int] = runner.initial[0][0] if start is None else start
         self.visited: list[list[int]] = [list(self.state)]
@@ -63,7 +63,8 @@ class Tracer(Path):
         self._ids = {name: [number for _, number in some] for name, some in zip(self.names, self.pending, strict=True)}
         """For each process, the instances that are pending. Snapshots share it: it is replaced, never changed."""
         self.initial = self._snapshot()
-        self.chosen = chosen(runner, next(number for state, number in runner.initial if state == self.visited[0]))
+        begun = next((number for state, number in runner.initial if state == self.visited[0]), None)
+        self.chosen = {} if begun is None else chosen(runner, begun)
 
     def resumed(
         self, state: Sequence[int], messages: list[Sent], pending: Sequence[tuple[tuple[int, int], ...]], last: Snapshot
