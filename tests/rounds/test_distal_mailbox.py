@@ -258,6 +258,14 @@ def test_a_wrong_text(right: str, wrong: str, words: str | None) -> None:
     assert "a.distal, line " in caught.value.message
 
 
+def test_processes_in_a_guard(tmp_path: Path) -> None:
+    """All processes are known there, unless processes are created."""
+    text = FIELD.replace("m.view > view do", "m.view > view ∧ m.sender in processes do", 1)
+    assert check(system(text, tmp_path, n=2)).status == check(system(FIELD, tmp_path, n=2)).status
+    with pytest.raises(ModelError, match="a guard does not know which processes were created"):
+        translate(text.replace("init\n", "spawns 1;\ninit\n"), "a.distal", "a")
+
+
 def test_requirements_and_constants(tmp_path: Path) -> None:
     built = module_of(Path(module_of.__code__.co_filename).parents[2] / "protocols" / "ben_or.distal").__dict__[
         "ben_or"

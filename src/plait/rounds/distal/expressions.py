@@ -50,6 +50,8 @@ class Expressions:
         """Whether variables belong to one process: not in a property."""
         self.acts = acts
         """Whether the place is in an action, which may choose and create processes."""
+        self.in_function = False
+        """Whether the place is in a function, which guards and actions may call."""
         self.received = received
         """The messages that the action received."""
         self.local: dict[str, ValueType | None] = dict(local or {})
@@ -187,7 +189,7 @@ class Expressions:
         if name == "self" and self.myself:
             return Code("self.id", PID)
         if name == "processes":
-            return Code("self.ids(Node)", list_of(PID)) if self.myself else Code("s[Node]", list_of(PROCESS))
+            return self._processes(name)
         if name in self.names.constants:
             return Code(f"self.{name}" if self.myself else str(name), self.names.constants[name])
         if name in self.names.variables and self.myself:
@@ -202,6 +204,20 @@ class Expressions:
         raise self.error(
             name, f"the name '{name}' is not defined", known, f"assign it first; defined names: {', '.join(known)}"
         )
+
+    def _processes(self, name: Token) -> Code:
+        """All processes: in a property their variables, elsewhere their ids."""
+        if not self.myself:
+            return Code("s[Node]", list_of(PROCESS))
+        if self.names.spare is None:
+            return Code("tuple(Node.pid(i) for i in range(self.n))", list_of(PID))
+        if not self.acts and not self.in_function:
+            raise self.error(
+                name,
+                "a guard does not know which processes were created",
+                hint="let an action assign processes to a variable",
+            )
+        return Code("self.ids(Node)", list_of(PID))
 
     def variable(self, name: str) -> str:
         """How a variable is written: a field of the process if it outlives an action."""
@@ -330,7 +346,8 @@ class Expressions:
         code = self.expression(given[0])
         if code.kind is None or code.kind.name not in ("list", "set"):
             raise self.error(given[0], f"choose takes a list or a set, not a value of type {code.kind}")
-        return Code(f"self.choose({code.text})", code.kind.element)
+        options = f"sorted({code.text}, key=repr)" if code.kind.name == "set" else code.text
+        return Code(f"self.choose({options})", code.kind.element)
 
     def _call_spawn(self, node: Node, name: Token, given: list[Node]) -> Code:
         """The id of a new process."""

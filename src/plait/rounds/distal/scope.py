@@ -19,6 +19,7 @@ class Scope(Expressions):
         made = type(self)(
             self.names, self.text, received=self.received, myself=self.myself, local={**self.local, **bound}
         )
+        made.in_function = self.in_function or self.acts
         made.fresh, made.fields, made.own_m = self.fresh, self.fields, self.own_m and "m" not in bound
         return made
 

@@ -171,7 +171,7 @@ class Translation(Upons):
         function = self.names.functions[name]
         received = None if function.mailbox is None else Received(function.mailbox)
         scope = Scope(self.names, function.text, received=received, local=dict(function.parameters))
-        scope.own_m = False
+        scope.own_m, scope.in_function = False, True
         try:
             body = scope.of(function.body, function.result, f"the result of {name}")
         except ModelError as error:
