@@ -8,84 +8,17 @@ from typing import Any
 
 import pytest
 
-from plait import ModelError, System, check
+from plait import ModelError, check
 from plait.cli.main import main
 from plait.kernel.errors import PlaitError, UsageError
 from plait.model.loading.loader import load
 from plait.protocols.distal_paxos import distal_paxos
 from plait.rounds.distal.module import module_of, source_of
 from plait.rounds.distal.translation import translate
-from tests.oracle.explorer import explore
-from tests.oracle.relation import make
+from tests.rounds.distal_texts import AUCTION, FIGURE_1, TIES, locals_of, system
 from tests.rounds.mailbox import Mail, Protocol, Upon, reachable
 
 SHIPPED = Path(module_of.__code__.co_filename).parents[2] / "protocols" / "distal_paxos.distal"
-
-FIGURE_1 = """\
-type Prepare = struct { phase int ballot; }
-type Ack = struct { phase int ballot; int last; [text] log; }
-type Propose = struct { phase int ballot; [text] log; }
-type Promise = struct { phase int ballot; [text] log; }
-
-init
-  ballot = 0; log = ε;
-  if primary(ballot+1) then
-    ballot = ballot+1;
-    m = Prepare(ballot);                  ► Prepare
-    send m to ALL;
-while true do
-  upon Prepare with m.ballot > ballot do
-    last = ballot;
-    ballot = m.ballot;
-    promised = false;
-    primary = m.sender;
-    m = Ack(ballot, last, log);           ► Ack
-    send m to primary;
-  upon Ack with m.ballot = ballot times n/2 do
-    log = longest_log(ballot);            ► Ack
-    log.add(newCommand());
-    m = Propose(ballot, log);             ► Propose
-    send m to ALL;
-  upon Propose with m.ballot ≥ ballot ∧ ¬promised do
-    ballot = m.ballot;                    ► Propose
-    log = m.log;
-    //Bugfix: last = ballot;
-    m = Promise(ballot,log);              ► Promise
-    send m to ALL;
-  upon Promise with m.ballot ≥ ballot ∧ m.log = log times n/2 do
-    ballot = m.ballot;                    ► Promise
-    log = m.log;
-    promised = true;
-    output(log);
-    if primary(ballot+1) then
-      ballot = ballot+1;                  ► Prepare
-      m = Prepare(ballot);
-      send m to ALL;
-  upon timeout() with true do
-    if primary(ballot+1) then
-      ballot = ballot+1;
-      m = Prepare(ballot);                ► Prepare
-      send m to ALL;
-"""
-"""Fig. 1 of Sequentialization, line by line (PrepareMsg in line 5 is called Prepare, as elsewhere), after message types."""
-
-
-def system(text: str, tmp_path: Path, **parameters: Any) -> System:
-    file = tmp_path / "protocol.distal"
-    file.write_text(text, encoding="utf-8")
-    built: System = module_of(file).__dict__["protocol"](**parameters)
-    return built
-
-
-def locals_of(built: System, *names: str) -> set[tuple[tuple[str, Any], ...]]:
-    """All local states of all processes, as the oracle finds them."""
-    found = set()
-    for state in explore(built).seen:
-        for p, slot in enumerate(state.slots):
-            fields = vars(make(built.classes[p], slot.fields))
-            found.add((("process", p), *((name, fields[name]) for name in sorted(names))))
-    return found
-
 
 # -- what a text means -----------------------------------------------------------------------------------------------
 
@@ -188,24 +121,6 @@ def figure_1_by_hand(n: int, phases: int) -> Protocol:
     )
 
 
-AUCTION = """\
-type Bid = struct { int x; }
-init
-  if process(0) then
-    send Bid(4) to self; send Bid(2) to self
-  else
-    send Bid(1) to process(0)
-while true do
-  upon Bid with m.x = 4 ∧ ¬seen do
-    seen = true
-    output(m.x)
-  upon Bid with m.x < 4 times n/2 do
-    output(greatest b in mbox(Bid, b.x > 0) by b.x give b.x)
-  upon Bid with m.x = 4 do
-    output(5)
-"""
-
-
 def auction_by_hand(n: int) -> Protocol:
     """The text above, for the mailbox of the paper."""
 
@@ -246,23 +161,6 @@ def test_no_mailbox_is_needed(tmp_path: Path, text: str, truth: Protocol, names:
     expected = {tuple(field for field in state if field[0] != "me") for state in reachable(truth)}
     assert len(expected) > 8
     assert locals_of(system(text, tmp_path, n=3, phases=1), *names) == expected
-
-
-TIES = """\
-type Go = struct { int x; }
-init
-  if process(0) then
-    send Go(1) to ALL; send Go(5) to ALL;
-while true do
-  upon Go with m.x > 3 do
-    output(1);
-  upon Go with m.x > 0 times 0 do
-    output(2);
-  upon Go do
-    output(3);
-always big: forall p: ¬ (exists x in p.outputs: x = 3);
-reachable both: exists p: p.outputs = [1, 2];
-"""
 
 
 @pytest.mark.slow

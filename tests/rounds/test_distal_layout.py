@@ -12,9 +12,7 @@ from plait import ModelError
 from plait.cli.main import main
 from plait.rounds.distal.layout import formatted
 from plait.rounds.distal.translation import translate
-from tests.rounds.test_distal import AUCTION, FIGURE_1, TIES
-from tests.rounds.test_distal_mailbox import FIELD, NESTED
-from tests.rounds.test_distal_twins import PROTOCOLS, SHIPPED
+from tests.rounds.distal_texts import AUCTION, FIELD, FIGURE_1, NESTED, PROTOCOLS, SHIPPED, TIES
 
 WILD = """\
 // Asks.

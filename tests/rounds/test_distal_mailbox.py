@@ -12,8 +12,8 @@ import pytest
 from plait import ModelError, System, check
 from plait.rounds.distal.module import module_of
 from plait.rounds.distal.translation import translate
+from tests.rounds.distal_texts import FIELD, NESTED, locals_of, system
 from tests.rounds.mailbox import Mail, Protocol, Upon, reachable
-from tests.rounds.test_distal import locals_of, system
 from tests.support.further import further
 
 Send = Callable[[int, str, tuple[Any, ...]], None]
@@ -101,28 +101,6 @@ def test_random_texts_use_the_mailbox() -> None:
 
 # -- nested upons, timeouts ------------------------------------------------------------------------------------------
 
-NESTED = """\
-type Ask = struct { int x; }
-type Answer = struct { int x; }
-
-init
-  if self.index = 0 then
-    send Ask(1) to ALL; send Answer(7) to self; send Answer(8) to self;
-while true do
-  upon Ask do
-    asked = asked + 1;
-    upon Answer with m.x > 6 do
-      output(m.x + asked);
-      upon Answer do
-        output(-1 + 1);
-  upon timeout(late) do
-    output(100);
-  upon Answer do
-    output(m.x);
-    start timeout(late);
-always nothing: true;
-"""
-
 
 def nested_by_hand() -> Protocol:
     """The text above, in which a nested upon is an upon of the loop with a condition."""
@@ -173,23 +151,6 @@ def test_nested_upons_and_timeouts(tmp_path: Path) -> None:
 
 # -- the round as a field --------------------------------------------------------------------------------------------
 
-FIELD = """\
-type Step = struct { phase int view; round text step in ["Ask", "Answer"]; int x; }
-
-parameter int phases = 1;
-init
-  if self.index = 0 then
-    send Step(1, "Ask", 3) to ALL;
-while true do
-  upon Step with m.step = "Ask" ∧ m.view > view do
-    view = m.view;
-    send Step(m.view, if m.x > 2 then "Answer" else "Ask", self.index) to m.sender;
-  upon Step with m.step = "Answer" ∧ m.view = view times 0 do
-    best = max(a.x for a in mbox with a.step = "Answer");
-    total = sum(a.x for a in mbox);
-always small: forall p: p.total < 3;
-reachable both: exists p: p.total = 1 and p.best = 1;
-"""
 BY_TYPE = """\
 type Ask = struct { phase int view; int x; }
 type Answer = struct { phase int view; int x; }

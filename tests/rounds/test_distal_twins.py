@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,11 +11,8 @@ from plait import Pid, System, always, check
 from plait.model.loading.loader import load
 from plait.model.system import with_properties
 from plait.rounds.check import check_rounds
-from plait.rounds.distal.module import module_of
+from tests.rounds.distal_texts import SHIPPED
 from tests.support.further import further
-
-PROTOCOLS = Path(module_of.__code__.co_filename).parents[2] / "protocols"
-SHIPPED = sorted(file.stem for file in PROTOCOLS.glob("*.distal"))
 
 
 class Pair(NamedTuple):
