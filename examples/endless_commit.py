@@ -37,8 +37,8 @@ class Coordinator(Process):
     @on(Vote, quorum=lambda self: self.enough, where=lambda self, m: m.transaction == self.transaction)
     def decide(self, votes):
         self.broadcast(Participant, Decision(self.transaction, all(m.yes for m in votes)))
-        if self.transactions == 0 or self.transaction < self.transactions:
-            self.transaction += 1
+        self.transaction += 1
+        if self.transactions == 0 or self.transaction <= self.transactions:
             self.broadcast(Participant, Request(self.transaction))
 
 
