@@ -86,6 +86,9 @@ impl<'a, 'm> Moves<'a, 'm> {
 
     /// Whether messages that may still arrive cannot add to the steps of a process, and each of its steps explains something.
     fn is_closed(&mut self, state: &State, process: usize) -> Result<bool> {
+        if self.named[process] != (false, false) {
+            return Ok(false); // The message that is lost may still arrive.
+        }
         let (log, complete) = (self.log, &self.log.complete[process]);
         let Some(event) = log.next(&state.front, process).filter(|event| log.is_ready(&state.front, event)) else {
             return Ok(false);
