@@ -183,6 +183,22 @@ def test_assumptions_are_stated(chance: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_functions_that_ask_to_be_inlined_have_frames(toolchain: int, tmp_path: Path) -> None:
+    """Else, the variables of the caller would be unknown memory after the call."""
+    source = tmp_path / "inlined.c"
+    source.write_text(
+        "static inline __attribute__((always_inline)) int twice(int x) { int y = x; return y * 2; }\n"
+        "extern inline __attribute__((always_inline, gnu_inline)) int thrice(int x) { return twice(x) + x; }\n"
+        "int main(void) { int a = 3, b = twice(a), c = thrice(b); return a + b + c - 27; }\n",
+        encoding="utf-8",
+    )
+    build([source], tmp_path / "p.epa", version=toolchain)
+    assert run(tmp_path / "p.epa", [], tmp_path / "trace").code == 0
+    found = check(Recording(tmp_path / "trace"))
+    assert (found.verdict.status, found.assumptions, found.unseen) == ("holds", [], [])
+
+
+@pytest.mark.slow
 def test_an_instruction_that_is_not_known_is_refused(toolchain: int, tmp_path: Path) -> None:
     source = tmp_path / "jump.c"
     source.write_text('int main(void) { __asm__ goto("" : : : : out); return 1; out: return 0; }\n', encoding="utf-8")

@@ -12,7 +12,11 @@ use std::collections::BTreeMap;
 use super::format::{self, Record, op};
 use super::made::{Made, Results, Watched};
 use super::marks::Marks;
-use super::recording::{Class, Computes, Module, Placed, Recording, Site};
+use super::recording::{Class, Module, Placed, Recording, Site};
+use suspects::may_be_address;
+pub use suspects::{End, Suspect};
+
+mod suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -66,34 +70,6 @@ pub struct Event {
     pub writes: bool,
     pub a: u64,
     pub b: u64,
-}
-
-/// Why the input may not determine what a site does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Suspect {
-    /// It reads memory that was freed.
-    Freed,
-    /// It reads memory without a known allocation.
-    Unknown,
-    /// An address, or the handle of a thread, is passed as an integer.
-    Argument,
-    /// It prints an address.
-    Printed,
-    /// It reads a part of an address, or an address as another type.
-    Part,
-    /// It calls the object with this number through a pointer.
-    Pointer(u32),
-}
-
-/// The end of an object that several threads accessed.
-#[derive(Clone, Copy, Debug)]
-pub struct End {
-    /// The run of the recording with the event that ends it.
-    pub run: u32,
-    /// How many events its thread had before the end.
-    pub event: u32,
-    pub site: u32,
-    pub object: u32,
 }
 
 /// A value that a fault changed.
@@ -151,17 +127,6 @@ struct State {
     locals: Vec<(u64, u64, u32)>,
     /// The last block that was freed, if nothing was allocated since: the site, and the place of the block.
     given_back: Option<(u32, u64, u64)>,
-}
-
-impl State {
-    /// Whether an address is in the part of the stack below all frames: frames that were there have been left.
-    fn has_left(&self, address: u64) -> bool {
-        let lowest = self.frames.last().map_or(self.high, |frame| {
-            let objects = self.stack[frame.first..].iter().map(|object| object.0);
-            objects.fold(frame.pointer, u64::min)
-        });
-        self.low <= address && address < lowest
-    }
 }
 
 struct Sanitizer<'a> {
@@ -340,7 +305,7 @@ impl<'a> Sanitizer<'a> {
                 self.share_address(record, class, event.tag_b);
                 if record.kind == format::LOAD {
                     self.made(thread, record.site, event.tag_b, event.b);
-                    self.doubt(thread, record.site, event.tag_a, w[0]);
+                    self.doubt(record.site, event.tag_a, w[0]);
                 }
             }
             format::ALLOCA => {
@@ -382,7 +347,7 @@ impl<'a> Sanitizer<'a> {
                 if event.writes {
                     self.marks.clear(w[0], w[1]);
                 } else {
-                    self.doubt(thread, record.site, event.tag_a, w[0]);
+                    self.doubt(record.site, event.tag_a, w[0]);
                     if self.marks.any(w[0], w[1]) {
                         self.suspects.insert((Suspect::Part, record.site));
                     }
@@ -395,7 +360,7 @@ impl<'a> Sanitizer<'a> {
                 (from.tag_a, from.a) = self.symbol(thread, w[1], Class::Pointer);
                 from.b = w[2];
                 self.touch(thread, &from);
-                self.doubt(thread, record.site, from.tag_a, w[1]);
+                self.doubt(record.site, from.tag_a, w[1]);
                 self.threads[thread].events.push(from);
                 (event.tag_a, event.a) = self.symbol(thread, w[0], Class::Pointer);
                 event.b = w[2];
@@ -488,64 +453,6 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    /// Is the content of the memory that a site reads the same in every run?
-    fn doubt(&mut self, thread: usize, site: u32, tag: u8, address: u64) {
-        if tag == UNKNOWN {
-            let freed = self.freed.range(..=address).next_back().is_some_and(|(_, &to)| address < to);
-            let left = || self.states.iter().enumerate().any(|(i, s)| i != thread && s.has_left(address));
-            self.suspects.insert((if freed || left() { Suspect::Freed } else { Suspect::Unknown }, site));
-        }
-    }
-
-    /// Note whether an access writes an address, or reads a part of one.
-    #[inline]
-    fn share_address(&mut self, record: Record, class: Class, tag: u8) {
-        let size = u64::from(self.sites[record.site as usize].size);
-        if record.kind == format::LOAD {
-            if class == Class::Plain && self.marks.any(record.words[0], size) {
-                self.suspects.insert((Suspect::Part, record.site));
-            }
-        } else if tag == PLAIN {
-            self.marks.clear(record.words[0], size);
-        } else {
-            self.marks.mark(record.words[0], size);
-        }
-    }
-
-    /// Does a result depend on where objects lie?
-    fn compute(&mut self, thread: usize, site: u32, tag: u8, value: u64) {
-        let what = &self.sites[site as usize];
-        if what.computes == Computes::Offsets {
-            return;
-        }
-        let state = &self.states[thread];
-        let Some(frame) = state.frames.last() else { return };
-        let made = |o: &u32| state.made.get(&self.watched, &frame.results, *o);
-        let mut addresses = what.operands.iter().filter_map(made).filter(|(tag, _)| *tag != PLAIN);
-        let (Some((first, one)), other) = (addresses.next(), addresses.next()) else { return };
-        let apart = other.is_some_and(|(t, other)| t != first || t != OBJECT || self.strangers(one, other));
-        let number = || what.operands.iter().filter_map(made).find(|(tag, _)| *tag == PLAIN);
-        let wrong = match what.computes {
-            Computes::Offsets => false,
-            Computes::Anything => true,
-            Computes::Order => apart || number().is_some_and(|(_, v)| may_be_address(v)),
-            // The sum of an address and a distance is an address again, and the difference of two is a distance.
-            Computes::Sum => other.is_some() || (tag == PLAIN && may_be_address(value)),
-            Computes::Distance => apart || (other.is_none() && tag == PLAIN && value >= LEAST),
-        };
-        if wrong {
-            self.mixed.insert(site);
-        }
-    }
-
-    /// Whether two objects lie now here, now there to each other. Those of one stack do not, nor those of the program.
-    fn strangers(&self, one: u64, other: u64) -> bool {
-        let (one, other) = (&self.objects[(one >> 32) as usize], &self.objects[(other >> 32) as usize]);
-        let fixed =
-            matches!(one.kind, Kind::Stack | Kind::Global) && one.kind == other.kind && one.owner == other.owner;
-        one.base != other.base && !fixed
-    }
-
     /// How many objects a thread has made at a site so far.
     fn count(&mut self, thread: usize, site: u32) -> u32 {
         let count = self.states[thread].counts.entry(site).or_insert(0);
@@ -580,14 +487,6 @@ impl<'a> Sanitizer<'a> {
             _ => return,
         };
         self.touched(thread, number);
-    }
-
-    /// The object ends. In another order, other threads would access it later.
-    fn finished(&mut self, thread: usize, site: u32, object: u32) {
-        if self.objects[object as usize].shared {
-            let event = self.threads[thread].events.len() as u32;
-            self.ends.push(End { run: self.run, event, site, object });
-        }
     }
 
     fn touched(&mut self, thread: usize, number: u32) {
@@ -676,15 +575,6 @@ impl Sanitizer<'_> {
         let placed = &self.globals[at];
         (address < placed.address + placed.size.max(1)).then(|| (self.global_objects[at], placed.address))
     }
-}
-
-/// No address is smaller.
-const LEAST: u64 = 0x1_0000;
-
-/// Addresses are neither small, nor as large as those of the kernel.
-#[inline]
-const fn may_be_address(value: u64) -> bool {
-    value >= LEAST && value >> 47 == 0
 }
 
 fn in_stack(state: &State, address: u64) -> Option<(u32, u64)> {

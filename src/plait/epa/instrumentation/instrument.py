@@ -111,6 +111,8 @@ class _Module:
         functions = [f for f in llvm.functions(self.module) if not llvm.IsDeclaration(f)]
         external = [f for f in llvm.functions(self.module) if llvm.IsDeclaration(f)]
         variables = list(llvm.globals(self.module))
+        for function in functions:
+            llvm.keep_calls(function)
         if functions:  # unused declarations of the recorder would not link
             self._link(recorder)
         if self.program.lean:  # before the table takes the addresses of all functions

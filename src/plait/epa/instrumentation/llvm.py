@@ -23,7 +23,7 @@ RET, BR, INVOKE, ALLOCA, LOAD, STORE, GEP, BITCAST, PHI, CALL = 1, 2, 5, 26, 27,
 ADD, SUB, MUL, SHL, LSHR, ASHR, AND, OR, XOR, ICMP, SELECT = 8, 10, 12, 20, 21, 22, 23, 24, 25, 42, 46
 TRUNC, ZEXT, SEXT, PTRTOINT, INTTOPTR = 30, 31, 32, 39, 40
 UDIV, SDIV, UREM, SREM, CMPXCHG, RMW, LANDINGPAD = 14, 15, 17, 18, 56, 57, 59
-EXTERNAL, INTERNAL, PRIVATE = 0, 8, 9
+EXTERNAL, AVAILABLE, INTERNAL, PRIVATE = 0, 1, 8, 9
 """Linkages whose definitions cannot be replaced. The last two are not visible outside of their module."""
 OPCODES = {
     8: "add", 9: "fadd", 10: "sub", 11: "fsub", 12: "mul", 13: "fmul", 14: "udiv", 15: "sdiv", 16: "fdiv", 17: "urem",
@@ -161,6 +161,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "BuildSub": (_P, _P, _P, _P, _S),
     "GetEnumAttributeKindForName": (_U, _S, ctypes.c_size_t),
     "GetEnumAttributeAtIndex": (_P, _P, _U, _U),
+    "RemoveEnumAttributeAtIndex": (None, _P, _U, _U),
     "GetCallSiteEnumAttribute": (_P, _P, _U, _U),
     "CreatePassBuilderOptions": (_P,),
     "DisposePassBuilderOptions": (None, _P),
@@ -231,6 +232,15 @@ class Llvm:
         """Whether a parameter is the address of a copy of the argument (byval)."""
         name = b"byval"
         return bool(self.GetEnumAttributeAtIndex(function, parameter + 1, self.GetEnumAttributeKindForName(name, 5)))
+
+    def keep_calls(self, function: Ref) -> None:
+        """Keep a function that asks to be inlined: it must have a frame of its own."""
+        name = b"alwaysinline"
+        kind = self.GetEnumAttributeKindForName(name, len(name))
+        if self.GetEnumAttributeAtIndex(function, _FUNCTION, kind):
+            self.RemoveEnumAttributeAtIndex(function, _FUNCTION, kind)
+            if self.GetLinkage(function) == AVAILABLE:  # there may be no other definition
+                self.SetLinkage(function, INTERNAL)
 
     def name(self, value: Ref) -> str:
         """The name of a value; empty if it has none."""
