@@ -16,6 +16,7 @@ use super::recording::{Class, Module, Placed, Recording, Site};
 use suspects::may_be_address;
 pub use suspects::{End, Suspect};
 
+#[path = "suspects.rs"]
 mod suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
