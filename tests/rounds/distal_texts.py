@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import plait.cli.main  # noqa: F401 commands register the readers of .distal files
 from plait import System
 from plait.rounds.distal.module import module_of
 from tests.oracle.explorer import explore
