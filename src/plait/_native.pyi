@@ -407,7 +407,7 @@ def search_rounds(
     place_of: Callable[[int, bytes], int],
     end: int,
     *,
-    exchanges: Sequence[tuple[Sequence[int], Sequence[tuple[bytes, Sequence[int]]]]] = (),
+    exchanges: Sequence[tuple[Sequence[int], Sequence[tuple[bytes, Sequence[int]]]]] = ...,
     collect: bool = False,
     progress: Callable[[Counters], object] | None = None,
 ) -> RoundsReport: ...

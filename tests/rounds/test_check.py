@@ -77,9 +77,9 @@ RICH = Spec((Rule(reply=2, later=True, to_all=False), Rule(factor=2), Rule()), p
 def test_a_violation_is_one_of_the_protocol(
     protocol: System, phases: int, assume: str, violated: str, tmp_path: Path
 ) -> None:
-    verdict = check_rounds(protocol, phases=phases, assume=assume)
+    verdict = check_rounds(protocol, phases=phases, assume=assume, properties=[violated])
     assert (verdict.status, verdict.property) == ("violated", violated)
-    assert check(protocol).property == violated  # the asynchronous search finds it too
+    assert check(protocol, properties=[violated]).property == violated  # the asynchronous search finds it too
     trace = verdict.trace
     assert trace is not None
     assert len(list(replay(protocol, trace))) == len(trace)

@@ -23,7 +23,7 @@ from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 from plait.model.properties import Property
 from plait.model.system import System
 from plait.rounds.conditions.declarations import proved
-from plait.rounds.program.creation_order import Names, creation_ways, too_many_orders
+from plait.rounds.program.creation_order import Names, creation_ways
 from plait.rounds.protocol_run import Placed, in_order
 from plait.rounds.sequential import Program
 
@@ -37,8 +37,8 @@ class Found(NamedTuple):
     """By property, the steps of a run that decides it."""
     round_based: bool
     """Whether all conditions are proven to hold."""
-    numbers_matter: bool
-    """Whether several processes create processes of one role, and their order may matter."""
+    several_creators: bool
+    """Whether several processes create processes of one role, so that their order may matter."""
 
 
 def applies(program: Program, options: Options) -> bool:
@@ -70,12 +70,13 @@ def search_between(
     program.beyond |= report.beyond
     classes = system.classes
     program.ran |= {(classes[p].__name__, classes[p].__plait_handlers__[h].name) for p, h in report.ran}
-    compared = report.numbers_matter is False and not too_many_orders(system)
+    for parent, slot in report.births:
+        program.creation_order.creators.setdefault(system.pids[slot].role, set()).add(system.pids[parent])
     return Found(
         _verdict(system, report, options),
         {system.properties[n].name: _steps(runner, steps) for n, steps in report.runs.items()},
         report.suspects is False and 4 in proved(system),
-        not compared and _several_creators(system, report.births),
+        program.creation_order.several is not None,
     )
 
 
@@ -163,13 +164,6 @@ def _statistics(report: RoundsReport, options: Options) -> Statistics:
         memory_bytes=counters.memory_bytes,
         table_bytes=counters.table_bytes,
     )
-
-
-def _several_creators(system: System, births: Sequence[tuple[int, int]]) -> bool:
-    creators: dict[str, set[int]] = {}
-    for parent, slot in births:
-        creators.setdefault(system.pids[slot].role, set()).add(parent)
-    return any(len(parents) > 1 for parents in creators.values())
 
 
 def _names(system: System, way: Names) -> tuple[list[int], list[tuple[bytes, list[int]]]]:
