@@ -65,7 +65,9 @@ def search_between(
         report = report_of(program, runner, options, progress=progress)
     except ModelError:
         return None  # the search turn by turn names the handler
-    if report.unsupported is not None:
+    if report.unsupported is not None or {f.number for f in report.search.findings} != set(report.runs):
+        return None  # or the search had ended before the run to a violation was found again
+    if report.suspects is None and not report.runs and report.search.bound is None:
         return None
     program.beyond |= report.beyond
     classes = system.classes
