@@ -6,6 +6,8 @@ It is compared with the asynchronous protocol and with the sequential program tu
 from __future__ import annotations
 
 import dataclasses
+import threading
+import time
 from collections import Counter
 from typing import Any
 
@@ -13,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plait import System
+from plait import Message, Process, System, always, init, on, tagged
 from plait.check.explain.replay import replay
 from plait.check.options import Options
+from plait.check.progress import Progress
 from plait.check.runner import Runner
 from plait.protocols.ben_or import ben_or
 from plait.protocols.commit_rounds import commit_rounds
@@ -23,7 +26,7 @@ from plait.protocols.distal_paxos import distal_paxos
 from plait.protocols.raft_membership import raft_membership
 from plait.protocols.uniform_voting import uniform_voting
 from plait.protocols.view_change import view_change
-from plait.rounds.between import applies, report_of
+from plait.rounds.between import applies, report_of, search_between
 from plait.rounds.check import check_rounds
 from plait.rounds.conditions.decision import conditions
 from plait.rounds.sequential import program_of, sequentialize
@@ -31,6 +34,7 @@ from tests.oracle.relation import freeze
 from tests.rounds.languages import TooLargeError, graph_of
 from tests.rounds.protocols import Node, Rule, Spec, specs, system
 from tests.rounds.semantics import phase_graph
+from tests.support.patience import PATIENCE
 
 FIELDS = list(Node.__plait_fields__)
 
@@ -176,3 +180,79 @@ def loosened(protocol: System) -> System:
     )
     given_fields = [{name: getattr(p, name) for name in cls.__plait_fields__} for p in protocol.processes]
     return System([loose(**fields) for fields in given_fields], rounds=protocol.rounds)
+
+
+@tagged(phase="k", round="Only")
+class Tick(Message):
+    k: int
+
+
+class Walker(Process):
+    """Counts the phases."""
+
+    at: int = 0
+
+    @init
+    def start(self) -> None:
+        self.send(self.id, Tick(1))
+
+    @on(Tick)
+    def advance(self, m: Tick) -> None:
+        self.at = m.k
+        self.send(self.id, Tick(m.k + 1))
+
+
+def test_all_properties_of_a_state_are_decided_before_a_violation_ends_the_search() -> None:
+    """Even if one of them takes so long that the model is no longer asked."""
+
+    @always
+    def quick(s: Any) -> bool:
+        return bool(s[Walker][0].at < 2)
+
+    @always
+    def slow(s: Any) -> bool:
+        if s[Walker][0].at == 2:
+            time.sleep(0.15)  # the search learns within 20 ms that it has ended
+        return bool(s[Walker][0].at < 2)
+
+    @always
+    def last(s: Any) -> bool:
+        return bool(s[Walker][0].at < 2)
+
+    protocol = System([Walker()], properties=[quick, slow, last], rounds=["Only"])
+    found = search_between(program_of(protocol, phases=3), Options(explore=True).completed())
+    assert found is not None
+    assert {name: len(steps) for name, steps in found.runs.items()} == {"quick": 2, "slow": 2, "last": 2}
+    assert [p.status for p in found.verdict.properties] == ["violated"] * 3
+
+
+def test_what_was_found_before_an_interruption_is_kept() -> None:
+    waiting, interrupted = threading.Event(), threading.Event()
+
+    class Patient(Walker):
+        def advance(self, m: Tick) -> None:
+            super().advance(m)
+            if m.k == 3:
+                waiting.set()
+                interrupted.wait(PATIENCE)
+                time.sleep(0.15)  # from now on, the model is not asked any more
+
+    @always
+    def early(s: Any) -> bool:
+        return bool(s[Patient][0].at != 1)
+
+    @always
+    def undecided(s: Any) -> bool:
+        return bool(s[Patient][0].at < 20)
+
+    def progress(_: Progress) -> None:
+        if waiting.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    protocol = System([Patient()], properties=[early, undecided], rounds=["Only"])
+    options = Options(explore=True, keep_going=True).completed()
+    found = search_between(program_of(protocol, phases=9), options, progress)
+    assert found is not None
+    assert [len(steps) for steps in found.runs.values()] == [1]
+    assert found.verdict.status == "violated"

@@ -11,7 +11,7 @@ use crate::rounds::search::{Search, supported};
 use crate::rounds::turn::TurnStep;
 use crate::search::control::Control;
 use crate::search::run::{Strategy, watched};
-use crate::system::model::{Fault, MessageId, Result};
+use crate::system::model::{Fault, MessageId, Result, Stopped};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -148,15 +148,17 @@ fn supported_search(
     let mut protocol = Protocol::new(tables, place, end);
     let exchanges = exchanges.iter().cloned().map(|(places, roles)| Exchange::new(places, roles)).collect();
     let mut search = Search::new(&mut protocol, control, exchanges);
-    search.run()?;
-    let mut made = Found { beyond: search.beyond, bytes: search.bytes(), ..Found::default() };
-    for finding in control.findings() {
-        if finding.property >= control.kinds.len() {
-            return Err(Box::new(Unsupported("a property raises an exception")));
-        }
-        let (at, number) = ((finding.fingerprint >> 32) as Place, finding.fingerprint as u32);
-        made.runs.insert(finding.property, search.steps_to(at, number)?);
+    let mut made = Found::default();
+    answered(control, search.run())?;
+    if !control.stopped() {
+        made.numbers_matter = answered(control, search.numbers_matter())?;
     }
+    if !control.stopped() {
+        made.suspects = answered(control, search.suspects())?;
+    }
+    made.beyond = search.beyond;
+    made.bytes = search.bytes();
+    made.runs = std::mem::take(&mut search.runs);
     if collect {
         made.combinations = search.combinations();
     }
@@ -164,9 +166,18 @@ fn supported_search(
     made.ran.sort_unstable();
     made.births = search.audit.births.iter().copied().collect();
     made.births.sort_unstable();
-    if !control.stopped() {
-        made.numbers_matter = Some(search.numbers_matter()?);
-        made.suspects = Some(search.suspects()?);
-    }
     Ok(made)
+}
+
+/// A result, or none if the search has ended and so the model was not asked any more: the limit that ended it stands, and
+/// all that was found before.
+fn answered<T>(control: &Control, result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(fault) if fault.is::<Stopped>() => {
+            control.fail(fault);
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
 }

@@ -35,21 +35,20 @@ impl Search<'_, '_> {
         place: Place,
         after: &[RoundNodeId],
     ) -> Result<Vec<TurnStep>> {
-        self.forget_turns();
+        // Turns are known for one round at a time: those of the round that is expanded are put aside.
+        let expanding = std::mem::take(&mut self.round);
         let turns = self.turns_of(before, at)?;
-        let table = std::mem::take(&mut self.turns);
+        let table = std::mem::replace(&mut self.round, expanding).turns;
         let mut current = before.to_vec();
-        let mut found: Option<SmallVec<[u32; 8]>> = None;
+        let mut found: Result<Option<SmallVec<[u32; 8]>>> = Ok(None);
         let mut product = Product { search: self, turns: &turns, table: &table, at, state: before };
         product.each(0, &mut current, 0, &mut SmallVec::new(), &mut |search, nodes, chosen| {
-            let same =
-                matches!(search.settled(at, nodes), Ok((there, settled)) if there == place && *settled == *after);
-            if same {
-                found = Some(SmallVec::from_slice(chosen));
-            }
-            same
+            found = search
+                .settled(at, nodes)
+                .map(|(there, settled)| (there == place && *settled == *after).then(|| SmallVec::from_slice(chosen)));
+            !matches!(found, Ok(None))
         })?;
-        let Some(chosen) = found else { return unsupported("a run was not found again") };
+        let Some(chosen) = found? else { return unsupported("a run was not found again") };
         let heard = self.heard(before, at);
         let mut steps = Vec::new();
         for (process, &number) in chosen.iter().enumerate().filter(|(_, number)| **number != u32::MAX) {

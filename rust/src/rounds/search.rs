@@ -6,7 +6,7 @@
 use crate::rounds::audit::Audit;
 use crate::rounds::exchange::Exchange;
 use crate::rounds::node::{BEYOND, Letter, Place, Prospects, Protocol, RoundNode, RoundNodeId, RoundNodes};
-use crate::rounds::turn::{Birth, Turn, TurnOutcome};
+use crate::rounds::turn::{Birth, Turn, TurnOutcome, TurnStep};
 use crate::rounds::unsupported;
 use crate::search::control::{Control, Finding};
 use crate::system::model::{LocalId, MessageId, Result, Status, field_bit};
@@ -47,6 +47,18 @@ struct Known {
 /// What the processes of a state may do in a round.
 pub(crate) type Turns = SmallVec<[u32; 8]>;
 
+/// What the processes may do in one round.
+#[derive(Default)]
+pub(crate) struct RoundTurns {
+    /// By what a process is and what it hears, the number of its turns.
+    ids: FxHashMap<(RoundNodeId, SmallVec<[MessageId; 8]>), u32>,
+    pub(crate) turns: Vec<Arc<[TurnOutcome]>>,
+    /// Equal turns have one number.
+    numbers: FxHashMap<Arc<[TurnOutcome]>, u32>,
+    /// What the processes of the states of this round may do, of those that were expanded.
+    expanded: FxHashSet<Turns>,
+}
+
 pub struct Search<'a, 't> {
     pub(crate) protocol: &'a mut Protocol<'t>,
     pub(crate) nodes: RoundNodes,
@@ -57,13 +69,10 @@ pub struct Search<'a, 't> {
     view: View<'t>,
     control: &'a Control,
     known: Vec<Known>,
-    /// What a process may do in the round that is expanded, by what it is and what it hears.
-    turn_ids: FxHashMap<(RoundNodeId, SmallVec<[MessageId; 8]>), u32>,
-    pub(crate) turns: Vec<Arc<[TurnOutcome]>>,
-    /// Equal turns have one number.
-    turn_numbers: FxHashMap<Arc<[TurnOutcome]>, u32>,
-    /// What the processes of the states of this round may do, of those that were expanded.
-    expanded: FxHashSet<Turns>,
+    /// Of the round that is expanded.
+    pub(crate) round: RoundTurns,
+    /// By property, the steps of a run that decides it.
+    pub runs: BTreeMap<usize, Vec<TurnStep>>,
     /// By process, all its fields as bits.
     fields: Vec<u64>,
     exchanges: Vec<Exchange>,
@@ -83,10 +92,8 @@ impl<'a, 't> Search<'a, 't> {
             layers: BTreeMap::new(),
             control,
             known: Vec::new(),
-            turn_ids: FxHashMap::default(),
-            turns: Vec::new(),
-            turn_numbers: FxHashMap::default(),
-            expanded: FxHashSet::default(),
+            round: RoundTurns::default(),
+            runs: BTreeMap::new(),
             exchanges,
             differs: false,
         }
@@ -100,14 +107,14 @@ impl<'a, 't> Search<'a, 't> {
         self.processes() + 2
     }
 
-    /// Search all rounds.
+    /// Search all rounds. `Stopped` if a limit was reached meanwhile: `runs` has what was found before.
     pub fn run(&mut self) -> Result<()> {
-        self.search()?;
+        let result = self.search();
         // Between rounds, messages of other rounds may be pending in a run of the protocol, which are not kept here.
         if (0..self.control.kinds.len()).any(|property| self.control.reads.reads_inboxes(property)) {
             return unsupported("a property reads messages");
         }
-        Ok(())
+        result
     }
 
     fn search(&mut self) -> Result<()> {
@@ -185,35 +192,36 @@ impl<'a, 't> Search<'a, 't> {
         let (width, processes) = (self.width(), self.processes());
         let layer = self.layers.get_mut(&at).expect("the layer exists");
         layer.numbers = HashTable::new();
-        let entries = std::mem::take(&mut layer.entries);
+        // No state is added to it: each step leads to a later round.
+        let count = layer.entries.len() / width;
         self.control.depth.store(at, Relaxed);
-        self.forget_turns();
+        self.round = RoundTurns::default();
         let (mut transitions, mut terminals) = (0u64, 0u64);
         let mut current: Vec<RoundNodeId> = vec![0; processes];
-        for (number, entry) in entries.chunks_exact(width).enumerate() {
+        for number in 0..count {
             if number.is_multiple_of(PULSE) {
-                self.control.frontier.store(entries.len() / width - number, Relaxed);
+                self.control.frontier.store(count - number, Relaxed);
                 if self.control.stopped() {
                     break;
                 }
             }
-            let state = &entry[..processes];
+            let state: SmallVec<[RoundNodeId; 8]> =
+                SmallVec::from_slice(&self.layers[&at].entries[number * width..][..processes]);
             if at > self.protocol.end && state.iter().all(|&node| self.nodes.get(node).born != at) {
                 terminals += 1;
                 continue;
             }
-            let turns = self.turns_of(state, at)?;
-            if !self.expanded.insert(turns.clone()) {
+            let turns = self.turns_of(&state, at)?;
+            if !self.round.expanded.insert(turns.clone()) {
                 continue; // Another state leads to the same states.
             }
-            let table = std::mem::take(&mut self.turns);
-            let nodes_before = state;
+            let table = std::mem::take(&mut self.round.turns);
             let mut failed = Ok(());
-            current.copy_from_slice(state);
-            let mut product = Product { search: self, turns: &turns, table: &table, at, state: nodes_before };
+            current.copy_from_slice(&state);
+            let mut product = Product { search: self, turns: &turns, table: &table, at, state: &state };
             product.each(0, &mut current, 0, &mut SmallVec::new(), &mut |search, current, _| {
                 transitions += 1;
-                match search.arrive(at, current, nodes_before, number as u32) {
+                match search.arrive(at, current, &state, number as u32) {
                     Ok(()) => search.control.ended(),
                     Err(fault) => {
                         failed = Err(fault);
@@ -221,13 +229,11 @@ impl<'a, 't> Search<'a, 't> {
                     }
                 }
             })?;
-            self.turns = table;
+            self.round.turns = table;
             failed?;
         }
-        self.expanded.clear();
         self.control.transitions.fetch_add(transitions, Relaxed);
         self.control.terminal.fetch_add(terminals, Relaxed);
-        self.layers.get_mut(&at).expect("the layer exists").entries = entries;
         Ok(())
     }
 
@@ -253,7 +259,7 @@ impl<'a, 't> Search<'a, 't> {
         let mut turns = Turns::new();
         for (&node, heard) in state.iter().zip(heard) {
             let key = (node, heard);
-            if let Some(&known) = self.turn_ids.get(&key) {
+            if let Some(&known) = self.round.ids.get(&key) {
                 turns.push(known);
                 continue;
             }
@@ -264,23 +270,15 @@ impl<'a, 't> Search<'a, 't> {
             let Search { protocol, nodes, audit, beyond, .. } = self;
             let outcomes = Turn { protocol, nodes, audit, at, beyond }.outcomes(&before, &key.1)?;
             let outcomes: Arc<[TurnOutcome]> = outcomes.into();
-            let next = self.turns.len() as u32;
-            let id = *self.turn_numbers.entry(outcomes.clone()).or_insert(next);
+            let next = self.round.turns.len() as u32;
+            let id = *self.round.numbers.entry(outcomes.clone()).or_insert(next);
             if id == next {
-                self.turns.push(outcomes);
+                self.round.turns.push(outcomes);
             }
-            self.turn_ids.insert(key, id);
+            self.round.ids.insert(key, id);
             turns.push(id);
         }
         Ok(turns)
-    }
-
-    /// Turns are known for one round at a time.
-    pub(crate) fn forget_turns(&mut self) {
-        self.turn_ids.clear();
-        self.turn_numbers.clear();
-        self.turns.clear();
-        self.expanded.clear();
     }
 
     /// Whether some step could break one of the conditions 1, 2, 3 and 5.
@@ -391,11 +389,30 @@ impl<'a, 't> Search<'a, 't> {
             }
         };
         let control = self.control;
-        evaluate_properties(&mut self.view, control, &plain, changes, false, |property| {
+        let mut found: SmallVec<[usize; 4]> = SmallVec::new();
+        evaluate_properties(&mut self.view, control, &plain, changes, false, |property| found.push(property))?;
+        self.conclude(place, number, &found)?;
+        if control.ended() { Ok(()) } else { self.compare_exchanged(&plain) }
+    }
+
+    /// Take note of the properties that a state decides, and of a run to it. A violation may end the search, and then the
+    /// model is no longer asked: so all properties are evaluated before, and the run is found before.
+    fn conclude(&mut self, place: Place, number: u32, found: &[usize]) -> Result<()> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        if found.iter().any(|&property| property >= self.control.kinds.len()) {
+            return unsupported("a property raises an exception");
+        }
+        let steps = self.steps_to(place, number)?;
+        for &property in found {
+            self.runs.insert(property, steps.clone());
+        }
+        for &property in found {
             let fingerprint = u64::from(place) << 32 | u64::from(number);
-            control.record(Finding { property, fingerprint, depth: place, run: None });
-        })?;
-        self.compare_exchanged(&plain)
+            self.control.record(Finding { property, fingerprint, depth: place, run: None });
+        }
+        Ok(())
     }
 
     /// Whether the properties say the same of a state with names exchanged.

@@ -65,10 +65,12 @@ def search_between(
         report = report_of(program, runner, options, progress=progress)
     except ModelError:
         return None  # the search turn by turn names the handler
-    if report.unsupported is not None or {f.number for f in report.search.findings} != set(report.runs):
-        return None  # or the search had ended before the run to a violation was found again
-    if report.suspects is None and not report.runs and report.search.bound is None:
+    if report.unsupported is not None:
         return None
+    if {f.number for f in report.search.findings} != set(report.runs):
+        raise AssertionError("the search between rounds decided a property without a run")
+    if report.suspects is None and not report.runs and report.search.bound is None:
+        raise AssertionError("the search between rounds ended without a reason")
     program.beyond |= report.beyond
     classes = system.classes
     program.ran |= {(classes[p].__name__, classes[p].__plait_handlers__[h].name) for p, h in report.ran}
