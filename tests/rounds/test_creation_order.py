@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from plait import Message, ModelError, Pid, Process, System, action, always, check, init, on, tagged
+from plait.check.options import Options
+from plait.check.runner import Runner
+from plait.rounds.between import report_of
 from plait.rounds.check import check_rounds
 from plait.rounds.program.creation_order import CreationOrder, renamed
+from plait.rounds.sequential import program_of
 
 
 @tagged(phase="k", round="Only")
@@ -81,8 +85,45 @@ def the_first_is_content(s: Any) -> bool:
     return not (s[Parent][1].content and s[Parent][0].child is not None)
 
 
+class Fond(Parent):
+    """One of the names is special from the start."""
+
+    fond_of: Pid = Pid("Child", 0)
+
+
+class Telling(Parent):
+    """Names a process that it was not told of."""
+
+    favourite: Pid | None = None
+
+    def create(self, m: Tick) -> None:
+        self.child = self.spawn(Child, owner=self.id)
+
+    @action(when=lambda self: self.favourite is None and self.child is None)
+    def tell(self) -> None:
+        self.favourite = Pid("Child", 0)
+
+
+@always
+def the_second_has_no_fond_child(s: Any) -> bool:
+    second = s[Parent][1]
+    return second.child is None or second.child != second.fond_of or s[Parent][0].child is None
+
+
+@always
+def the_second_has_no_favourite(s: Any) -> bool:
+    second = s[Parent][1]
+    return second.child is None or second.child != second.favourite or s[Parent][0].child is None
+
+
 def family(parent: type[Parent], child: type[Child], prop: Any) -> System:
     return System([parent(), parent()], spare={child: 2}, properties=[prop], rounds=["Only"])
+
+
+def differs(protocol: System, phases: int) -> bool | None:
+    """Whether the search between rounds finds that numbers may matter."""
+    program = program_of(protocol, phases=phases)
+    return report_of(program, Runner(protocol, native="auto"), Options(explore=True).completed()).numbers_matter
 
 
 @pytest.mark.slow
@@ -92,6 +133,8 @@ def family(parent: type[Parent], child: type[Child], prop: Any) -> System:
         (Parent, Child, first_is_of_first, "property first_is_of_first"),
         (LuckyParent, Lucky, luck_of_the_first, "the guard of Lucky.win"),
         (Counting, Child, the_first_is_content, "Counting.create"),
+        (Fond, Child, the_second_has_no_fond_child, "the initial state"),
+        (Telling, Child, the_second_has_no_favourite, "Telling.tell"),
     ],
 )
 def test_numbers_that_matter_are_refused(
@@ -99,6 +142,7 @@ def test_numbers_that_matter_are_refused(
 ) -> None:
     protocol = family(parent, child, prop)
     assert check(protocol).status == "violated"
+    assert differs(protocol, 3)
     with pytest.raises(
         ModelError, match=rf"create processes of {child.__name__} in any order.*{what}.* depends on their numbers"
     ):
@@ -112,6 +156,7 @@ def test_numbers_that_matter_are_refused(
 def test_numbers_that_do_not_matter_are_allowed() -> None:
     assert check_rounds(family(Parent, Child, owned), phases=2).status == check(family(Parent, Child, owned)).status
     assert check_rounds(family(Parent, Child, owned), phases=2).status == "holds"
+    assert differs(family(Parent, Child, owned), 2) is False
 
 
 def test_one_creator_keeps_its_order() -> None:

@@ -2,6 +2,7 @@
 //! create them in another order. That makes no difference if each step and each property is the same up to names: so all that
 //! was asked is asked again with names exchanged (`src/plait/rounds/program/creation_order.py` has the argument).
 
+use crate::rounds::search::Search;
 use crate::system::inbox;
 use crate::system::model::{LocalId, MessageId, Result, Status};
 use crate::system::tables::{NodeId, Tables};
@@ -51,13 +52,23 @@ impl Exchange {
         image
     }
 
-    /// Whether a process does the same under its new name.
+    /// The processes of a state under their new names.
+    fn state(&mut self, tables: &Tables, state: &[NodeId]) -> Vec<NodeId> {
+        let mut image = state.to_vec();
+        for (process, &node) in state.iter().enumerate() {
+            image[self.places[process] as usize] = self.node(tables, node);
+        }
+        image
+    }
+
+    /// Whether a process does the same under its new name. Also if its image is the process itself: what it does may depend on
+    /// the number that its child gets, or name a created process that it was never told of.
     pub fn agrees(&mut self, tables: &Tables, node: NodeId) -> Result<bool> {
         if tables.node(node).status != Status::Up {
             return Ok(true);
         }
         let image = self.node(tables, node);
-        Ok(image == node || self.steps(tables, node, true)? == self.steps(tables, image, false)?)
+        Ok(self.steps(tables, node, true)? == self.steps(tables, image, false)?)
     }
 
     /// The steps of a process with its messages, under new names if they are `renamed`.
@@ -81,5 +92,39 @@ impl Exchange {
         steps.sort_unstable();
         steps.dedup();
         Ok(steps)
+    }
+}
+
+impl Search<'_, '_> {
+    /// Compare what the properties say of a state and of the state with names exchanged.
+    pub(crate) fn compare_exchanged(&mut self, state: &[NodeId]) -> Result<()> {
+        let (tables, control) = (self.protocol.tables, self.control);
+        let unborn = |node: NodeId| tables.node(node).status == Status::Unborn;
+        for exchange in &mut self.exchanges {
+            let image = exchange.state(tables, state);
+            // Created processes have the first numbers.
+            if image == state || image.iter().zip(state).any(|(&one, &other)| unborn(one) != unborn(other)) {
+                continue;
+            }
+            for property in 0..control.kinds.len() {
+                let there = self.view.evaluate(property, &image, &control.reads)?;
+                self.differs |= there != self.view.evaluate(property, state, &control.reads)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the numbers of created processes may matter.
+    pub fn numbers_matter(&mut self) -> Result<bool> {
+        let tables = self.protocol.tables;
+        let initial = tables.initial()?;
+        let initial = &initial[0].state[..self.protocol.processes()];
+        for exchange in &mut self.exchanges {
+            self.differs = self.differs || exchange.state(tables, initial) != initial;
+            for &node in &self.protocol.asked {
+                self.differs = self.differs || !exchange.agrees(tables, node)?;
+            }
+        }
+        Ok(self.differs)
     }
 }

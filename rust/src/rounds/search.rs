@@ -66,8 +66,8 @@ pub struct Search<'a, 't> {
     /// Whether the protocol goes beyond the last phase.
     pub beyond: bool,
     pub(crate) layers: BTreeMap<Place, Layer>,
-    view: View<'t>,
-    control: &'a Control,
+    pub(crate) view: View<'t>,
+    pub(crate) control: &'a Control,
     known: Vec<Known>,
     /// Of the round that is expanded.
     pub(crate) round: RoundTurns,
@@ -75,7 +75,7 @@ pub struct Search<'a, 't> {
     pub runs: BTreeMap<usize, Vec<TurnStep>>,
     /// By process, all its fields as bits.
     fields: Vec<u64>,
-    exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<Exchange>,
     /// Whether something depends on the numbers of created processes.
     pub differs: bool,
 }
@@ -413,37 +413,6 @@ impl<'a, 't> Search<'a, 't> {
             self.control.record(Finding { property, fingerprint, depth: place, run: None });
         }
         Ok(())
-    }
-
-    /// Whether the properties say the same of a state with names exchanged.
-    fn compare_exchanged(&mut self, state: &[NodeId]) -> Result<()> {
-        let (tables, control) = (self.protocol.tables, self.control);
-        let unborn = |node: NodeId| tables.node(node).status == Status::Unborn;
-        for exchange in &mut self.exchanges {
-            let mut image = state.to_vec();
-            for (process, &node) in state.iter().enumerate() {
-                image[exchange.places[process] as usize] = exchange.node(tables, node);
-            }
-            // Created processes have the first numbers.
-            if image == state || image.iter().zip(state).any(|(&one, &other)| unborn(one) != unborn(other)) {
-                continue;
-            }
-            for property in 0..control.kinds.len() {
-                let there = self.view.evaluate(property, &image, &control.reads)?;
-                self.differs |= there != self.view.evaluate(property, state, &control.reads)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the numbers of created processes may matter.
-    pub fn numbers_matter(&mut self) -> Result<bool> {
-        for exchange in &mut self.exchanges {
-            for &node in &self.protocol.asked {
-                self.differs = self.differs || !exchange.agrees(self.protocol.tables, node)?;
-            }
-        }
-        Ok(self.differs)
     }
 }
 

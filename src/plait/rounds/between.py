@@ -23,7 +23,7 @@ from plait.kernel.verdict import PropertyResult, Statistics, Verdict
 from plait.model.properties import Property
 from plait.model.system import System
 from plait.rounds.conditions.declarations import proved
-from plait.rounds.program.creation_order import Names, creation_ways
+from plait.rounds.program.creation_order import Names, creation_ways, too_many_orders
 from plait.rounds.protocol_run import Placed, in_order
 from plait.rounds.sequential import Program
 
@@ -37,8 +37,8 @@ class Found(NamedTuple):
     """By property, the steps of a run that decides it."""
     round_based: bool
     """Whether all conditions are proven to hold."""
-    several_creators: bool
-    """Whether several processes create processes of one role, so that their order may matter."""
+    numbers_matter: bool
+    """Whether several processes create processes of one role, and their order may matter."""
 
 
 def applies(program: Program, options: Options) -> bool:
@@ -80,7 +80,7 @@ def search_between(
         _verdict(system, report, options),
         {system.properties[n].name: _steps(runner, steps) for n, steps in report.runs.items()},
         report.suspects is False and 4 in proved(system),
-        program.creation_order.several is not None,
+        program.creation_order.several is not None and (report.numbers_matter is not False or too_many_orders(system)),
     )
 
 

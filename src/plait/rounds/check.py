@@ -89,7 +89,7 @@ def check_rounds(
                 decided = conditions(system, max_states=watch, phases=phases, audited=None, timeout=clock.left)
                 told, undecided = _told_of_conditions(decided)
                 _require_round_based(system, decided)
-            if between is None or between.several_creators:
+            if between is None or between.numbers_matter:
                 _require_one_creation_order(program, dataclasses.replace(options, timeout=clock.left))
         except ModelError as error:
             if not any(r.trace is not None and r.status == "violated" for r in results):

@@ -48,6 +48,9 @@ class CreationOrder:
             self.difference = f"{len(self.created)} processes may be created: these have too many orders to compare"
         elif compare:
             self.ways = creation_ways(system)
+            fields = [own(process)[name] for process in system.processes for name in type(process).__plait_fields__]
+            if any(key_of(renamed(fields, names)) != key_of(fields) for names in self.ways):
+                self.note("the initial state")
 
     @property
     def several(self) -> str | None:
@@ -134,7 +137,8 @@ class CreationOrder:
                 failed = error
             finally:
                 own(process)["_run"] = real
-            if (ways or record.spawned) and _new(seen, (situation, key_of([chosen for _, chosen in record.chosen]))):
+            named = ways or record.spawned or self._ways(process, ()) or self._mentioned(record.sent)
+            if named and _new(seen, (situation, key_of([chosen for _, chosen in record.chosen]))):
                 for names in self.ways:
                     twin = _twin(before, names)
                     again = own(twin)["_run"] = _Again(record, names)
