@@ -256,3 +256,23 @@ def test_what_was_found_before_an_interruption_is_kept() -> None:
     assert found is not None
     assert [len(steps) for steps in found.runs.values()] == [1]
     assert found.verdict.status == "violated"
+
+
+def test_a_violation_ends_the_search_at_once() -> None:
+    """No other state of the same round is expanded: so always the same property is found."""
+
+    @always
+    def one(s: Any) -> bool:
+        return bool(s[Walker][0].at != 2)
+
+    @always
+    def other(s: Any) -> bool:
+        return not (s[Walker][0].at == 0 and s[Walker][1].at == 2)
+
+    protocol = System([Walker(), Walker()], properties=[one, other], rounds=["Only"])
+    program = program_of(protocol, phases=3)
+    first = search_between(program, Options(explore=True).completed())
+    both = search_between(program, Options(explore=True, keep_going=True).completed())
+    assert first is not None
+    assert both is not None
+    assert (len(first.runs), len(both.runs)) == (1, 2)

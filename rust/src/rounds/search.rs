@@ -219,7 +219,7 @@ impl<'a, 't> Search<'a, 't> {
             let mut failed = Ok(());
             current.copy_from_slice(&state);
             let mut product = Product { search: self, turns: &turns, table: &table, at, state: &state };
-            product.each(0, &mut current, 0, &mut SmallVec::new(), &mut |search, current, _| {
+            let ended = product.each(0, &mut current, 0, &mut SmallVec::new(), &mut |search, current, _| {
                 transitions += 1;
                 match search.arrive(at, current, &state, number as u32) {
                     Ok(()) => search.control.ended(),
@@ -231,6 +231,9 @@ impl<'a, 't> Search<'a, 't> {
             })?;
             self.round.turns = table;
             failed?;
+            if ended {
+                break;
+            }
         }
         self.control.transitions.fetch_add(transitions, Relaxed);
         self.control.terminal.fetch_add(terminals, Relaxed);
