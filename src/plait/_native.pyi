@@ -337,7 +337,10 @@ class Counters:
         """Those that were compared with answers of Python, which `python_calls` counts, too."""
     @property
     def property_keys(self) -> int:
-        """How many values of properties were entered by a 64-bit key, which two of them may share."""
+        """How many values of properties were entered by a key of 96 bits, which two of them may share."""
+    @property
+    def fingerprint_bits(self) -> int:
+        """How many bits the fingerprints have."""
     @property
     def local_states(self) -> int:
         """Distinct local states, with those of monitors."""
@@ -677,8 +680,16 @@ def conform(
     state.
     """
 
-def _test_hooks(*, leave_out: Sequence[str] = ..., collect_terminals: bool = False) -> None:
-    """For tests: rules that later searches of this process leave out, and whether they collect terminal states."""
+def _test_hooks(
+    *,
+    leave_out: Sequence[str] = ...,
+    collect_terminals: bool = False,
+    hash_bits: int | None = None,
+    narrow: int | None = None,
+) -> None:
+    """For tests: rules that later searches of this process leave out, whether they collect terminal states, how many bits
+    narrow hashes keep, and up to how many states fingerprints stay narrow.
+    """
 
 _Word = tuple[str, int, int]
 _Step = tuple[int, int, int, int, int, bool, int | None]

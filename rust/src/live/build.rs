@@ -31,7 +31,7 @@ const MOST_STATES: u32 = 1 << 31;
 pub(crate) fn build(view: &mut View, labelling: Labelling, stubborn: Option<Stubborn>) -> Result<Graph> {
     let control = labelling.control;
     let mut graph = Graph::new(view.width, labelling.predicates.len() + labelling.spare)?;
-    let numbering = Visited::new(control.options.memory, usize::MAX)?;
+    let numbering = Visited::new(control.options.memory, usize::MAX, 64)?;
     let next = AtomicU32::new(0);
     let mut roots = Vec::new();
     for InitialState { state, .. } in view.tables.initial()?.iter() {

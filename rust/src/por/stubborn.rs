@@ -85,7 +85,7 @@ impl Stubborn {
         if self.is_timed {
             let (low, high) = (urgent as u32, (urgent >> 32) as u32);
             let beyond = self.budgets.len();
-            key = hash::budget(beyond, low).wrapping_add(hash::budget(beyond + 1, high));
+            key = hash::budget::<u64>(beyond, low).wrapping_add(hash::budget(beyond + 1, high));
         }
         for process in 0..self.processes {
             let node = self.situated.node(tables, state, process)?;

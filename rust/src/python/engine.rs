@@ -484,11 +484,12 @@ impl Engine {
     }
 }
 
-/// For tests: rules that later searches of this process leave out, and whether they collect terminal states.
+/// For tests: rules that later searches of this process leave out, whether they collect terminal states, how many bits
+/// narrow hashes keep, and up to how many states fingerprints stay narrow.
 #[pyfunction]
-#[pyo3(signature = (*, leave_out = vec![], collect_terminals = false))]
-pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool) {
-    TestHooks { left_out: leave_out, collect_terminals }.install();
+#[pyo3(signature = (*, leave_out = vec![], collect_terminals = false, hash_bits = None, narrow = None))]
+pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool, hash_bits: Option<u32>, narrow: Option<usize>) {
+    TestHooks { left_out: leave_out, collect_terminals, hash_bits, narrow }.install();
 }
 
 impl Engine {
@@ -590,6 +591,7 @@ impl Engine {
             native_answers: self.native_answers(),
             native_compared: self.native_compared(),
             property_keys: control.reads.keys(),
+            fingerprint_bits: control.visited.bits(),
             local_states,
             local_bytes,
             table_bytes: table,

@@ -8,6 +8,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;
 
+/// Up to so many states, fingerprints have 64 bits if the search chooses: the probability of a missed state is 9.8e-7 then.
+const NARROW: usize = 6_000_000;
+
+/// The bits of fingerprints, or that the search chooses.
+#[derive(FromPyObject)]
+enum Fingerprint {
+    Bits(u32),
+    #[expect(dead_code, reason = "there is one name")]
+    Named(String),
+}
+
 #[derive(FromPyObject)]
 pub struct SearchOptions {
     search: String,
@@ -19,6 +30,7 @@ pub struct SearchOptions {
     seed: u64,
     walks: u64,
     keep_going: bool,
+    fingerprint: Fingerprint,
     split: String,
     seeds: String,
     spos: bool,
@@ -59,6 +71,14 @@ impl SearchOptions {
             seed: self.seed,
             walks: self.walks,
             keep_going: self.keep_going,
+            fingerprint: match self.fingerprint {
+                Fingerprint::Bits(bits) => bits,
+                Fingerprint::Named(_) => 64,
+            },
+            narrow: match self.fingerprint {
+                Fingerprint::Bits(_) => usize::MAX,
+                Fingerprint::Named(_) => NARROW,
+            },
             por: if por { Some(self.partial_order()?) } else { None },
             spos: self.spos,
             dpor,

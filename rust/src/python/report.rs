@@ -132,8 +132,10 @@ pub struct Counters {
     pub native_answers: u64,
     /// Those that were compared with answers of Python, which `python_calls` counts, too.
     pub native_compared: u64,
-    /// How many values of properties were entered by a 64-bit key, which two of them may share.
+    /// How many values of properties were entered by a key of 96 bits, which two of them may share.
     pub property_keys: u64,
+    /// How many bits the fingerprints have.
+    pub fingerprint_bits: u32,
     /// Distinct local states, with those of monitors, and the memory that they take.
     pub local_states: usize,
     pub local_bytes: usize,

@@ -40,6 +40,10 @@ pub struct Options {
     pub memory: usize,
     pub seed: u64,
     pub walks: u64,
+    /// Bits of the fingerprints of a breadth-first search: 64, 96 or 128.
+    pub fingerprint: u32,
+    /// Fingerprints of 64 bits become wider when there are more states than this.
+    pub narrow: usize,
     /// Go on after a violation.
     pub keep_going: bool,
     pub por: Option<Por>,
@@ -66,6 +70,8 @@ impl Default for Options {
             memory: usize::MAX,
             seed: 0,
             walks: 1000,
+            fingerprint: 64,
+            narrow: usize::MAX,
             keep_going: false,
             por: None,
             spos: true,
@@ -141,9 +147,13 @@ pub struct Control {
 }
 
 impl Control {
-    pub fn new(shape: &Shape, options: Options) -> io::Result<Control> {
+    pub fn new(shape: &Shape, mut options: Options) -> io::Result<Control> {
+        let hooks = TestHooks::current();
+        if options.narrow != usize::MAX {
+            options.narrow = hooks.narrow.unwrap_or(options.narrow);
+        }
         Ok(Control {
-            visited: Visited::new(options.memory, options.max_states)?,
+            visited: Visited::new(options.memory, options.max_states, options.fingerprint)?,
             reads: PropertyReads::new(&shape.quantifiers),
             within: shape.single(PropertyKind::Within),
             outside: AtomicU64::new(0),
@@ -151,7 +161,7 @@ impl Control {
             kinds: shape.properties.clone(),
             open: (0..shape.properties.len() + 2).map(|_| AtomicBool::new(true)).collect(),
             options,
-            hooks: TestHooks::current(),
+            hooks,
             transitions: AtomicU64::new(0),
             terminal: AtomicU64::new(0),
             depth: AtomicU32::new(0),

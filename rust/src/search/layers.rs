@@ -9,6 +9,7 @@
 
 use crate::search::control::Control;
 use crate::search::visited::{Session, Visited};
+use crate::search::width::{Bits64, Width};
 use crate::system::model::Result;
 use crate::system::successors::TransitionRef;
 use crate::system::tables::Tables;
@@ -78,18 +79,23 @@ pub(crate) struct Origin {
 }
 
 /// Successors that wait to be looked up.
-#[derive(Default)]
-pub(crate) struct Batch {
-    pub fingerprints: Vec<u64>,
+pub(crate) struct Batch<W: Width = Bits64> {
+    pub fingerprints: Vec<W::Sum>,
     pub origins: Vec<Origin>,
     /// After a look-up, the places of those that are new.
     pub fresh: Vec<usize>,
     unknown: Vec<usize>,
 }
 
-impl Batch {
+impl<W: Width> Default for Batch<W> {
+    fn default() -> Self {
+        Batch { fingerprints: Vec::new(), origins: Vec::new(), fresh: Vec::new(), unknown: Vec::new() }
+    }
+}
+
+impl<W: Width> Batch<W> {
     #[inline]
-    pub fn push(&mut self, fingerprint: u64, parent: u32, via: TransitionRef) {
+    pub fn push(&mut self, fingerprint: W::Sum, parent: u32, via: TransitionRef) {
         self.fingerprints.push(fingerprint);
         self.origins.push(Origin { parent, via });
     }
@@ -113,15 +119,15 @@ impl Batch {
         visited: &Visited,
         others: usize,
         entries: &mut Vec<T>,
-        find: impl Fn(&Session, u64) -> Option<T>,
-        add: impl Fn(&mut Session, u64, Origin) -> (T, bool),
+        find: impl Fn(&Session<W>, W::Sum) -> Option<T>,
+        add: impl Fn(&mut Session<W>, W::Sum, Origin) -> (T, bool),
     ) -> io::Result<()> {
         let Batch { fingerprints, origins, fresh, unknown } = self;
         let begin = entries.len();
         fresh.clear();
         for first in (0..fingerprints.len()).step_by(MOST) {
             let places = first..fingerprints.len().min(first + MOST);
-            let mut session = visited.session(places.len(), others * MOST)?;
+            let mut session = visited.session_of::<W>(places.len(), others * MOST)?;
             fingerprints[first..].iter().take(AHEAD).for_each(|&fingerprint| session.prefetch(fingerprint));
             unknown.clear();
             for place in places {

@@ -279,7 +279,7 @@ impl Piece {
         let Shape { network, .. } = model.shape();
         let at = places[process as usize] as usize;
         let message = |&message: &MessageId| model.renamed_hash(Content::Message(message), places);
-        let mut sum = hash::local(at, model.renamed_hash(Content::Local(local), places));
+        let mut sum: u64 = hash::local(at, model.renamed_hash(Content::Local(local), places));
         sum = sum.wrapping_add(hash::lead(at, lead));
         if *network == Network::Mailbox {
             sum = sum.wrapping_add(hash::queues(at, &inbox.iter().map(message).collect::<Vec<_>>()));

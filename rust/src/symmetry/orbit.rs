@@ -103,10 +103,10 @@ impl View<'_> {
                     let deltas = &self.orbits.deltas[start..start + sums.len()];
                     let least = sums.iter().zip(deltas).map(|(sum, delta)| sum.wrapping_add(*delta)).min();
                     let fingerprint = hash::orbit(least.expect("the identity is an image"));
-                    each(Successor { fingerprint, via, moves: transition.leads_on(), fails: false });
+                    each(Successor { fingerprint, via, moves: transition.leads_on, fails: false });
                     continue;
                 }
-                let mut successor = Successor { fingerprint: 0, via, moves: transition.leads_on(), fails: false };
+                let mut successor = Successor { fingerprint: 0, via, moves: transition.leads_on, fails: false };
                 if !transition.plain {
                     let own = self.own_fingerprint(state);
                     let Some(involved) = self.involved(state, own, via)? else { continue };

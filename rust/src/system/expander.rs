@@ -1,6 +1,7 @@
 //! The transitions of a node, computed once: with all sets of messages that its handlers may consume, and with faults.
 
 use crate::symmetry::audit::Question;
+use crate::system::hash::Sum;
 use crate::system::inbox::Deliverable;
 use crate::system::model::{
     Armed, CellSet, CrashFault, FieldId, LocalId, MessageId, Model, Network, RAISED, Result, Status, Truth, field_bit,
@@ -268,36 +269,42 @@ impl<'t> Expander<'t> {
                 let stops = |f: &CrashFault| !f.recovers && f.may_crash[*to as usize];
                 bundle.birth.is_none() && !shape.faults.iter().any(stops)
             });
-        let (mut sent, mut written) = (0u64, 0);
+        let (mut sent, mut written) = (0u128, 0);
         let mut deliveries = Vec::with_capacity(others.len());
         for (to, bundle) in others {
             if to as usize >= shape.movers() {
                 written |= field_bit(to as usize, 1);
             }
             for &message in bundle.messages.iter().filter(|_| additive) {
-                sent = sent.wrapping_add(hash::pending(to as usize, model.message_hash(message)));
+                sent = sent.plus(hash::pending(to as usize, model.message_hash(message)));
             }
             deliveries.push((to, tables.bundle(bundle)));
         }
         let (before, after) = (tables.node(self.node), tables.node(target));
         let blocked = shape.blocks().is_some() && !deliveries.is_empty();
-        let simple = budget == NO_BUDGET && !involved && !blocked;
+        let moves = match details.kind {
+            Kind::Step => true,
+            Kind::Recover => shape.returning[before.process as usize],
+            _ => false,
+        };
+        let history = tables.history(self.node, target);
+        let delta = after.sum::<u128>().minus(before.sum()).plus(sent);
+        let plain = budget == NO_BUDGET && !involved && !blocked && (additive || deliveries.is_empty());
         found.transitions.push(Transition {
-            delta: after.hash.wrapping_sub(before.hash).wrapping_add(sent),
+            low: delta.low(),
+            high: delta.high(),
             altered: model.values().altered(before.process as usize, before.local, after.local) | written,
-            history: after.last_hash.wrapping_sub(before.last_hash),
             target,
             deliveries: tables.push_deliveries(&deliveries),
+            delivered: deliveries.len() as u16,
             details: 0,
             budget,
-            moves: match details.kind {
-                Kind::Step => true,
-                Kind::Recover => shape.returning[before.process as usize],
-                _ => false,
-            },
+            moves,
             additive,
-            simple,
-            plain: simple && (additive || deliveries.is_empty()),
+            // Whether the history is all that changes depends on more, if the transition is not plain.
+            simple: plain || (budget == NO_BUDGET && !involved && !blocked && history == 0),
+            plain,
+            leads_on: moves && delta != history,
         });
         found.details.push(details);
     }

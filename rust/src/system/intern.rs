@@ -1,6 +1,7 @@
 //! Interning: equal content gets one small id. Ids are given in the order of first use. Workers intern at the same time, and
 //! read without a lock.
 
+use crate::system::hash;
 use crate::util::shared::SharedVec;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
@@ -29,12 +30,16 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Copy + Eq> Interner<T> {
-    /// The id of content with this hash. Equal content must come with equal hashes.
-    pub fn intern(&self, content: &[T], hash: u64) -> u32 {
+    /// The id of content with this hash. Equal content must come with equal hashes. If other content came with the same hash
+    /// before, this one gets another hash.
+    pub fn intern(&self, content: &[T], mut hash: u64) -> u32 {
         let mut ids = self.ids[(hash >> 32) as usize % SHARDS].lock();
         let entry = |id: u32| self.entries.get(id);
-        if let Some(&id) = ids.find(hash, |&id| entry(id).hash == hash && *entry(id).content == *content) {
-            return id;
+        while let Some(&id) = ids.find(hash, |&id| entry(id).hash == hash) {
+            if *entry(id).content == *content {
+                return id;
+            }
+            hash = hash::mixed(hash, 1);
         }
         let id = self.entries.push(Entry { content: content.into(), hash });
         ids.insert_unique(hash, id, |&id| entry(id).hash);
@@ -66,7 +71,6 @@ impl<T: Copy + Eq> Interner<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::hash;
     use std::thread;
 
     fn intern(interner: &Interner<u8>, content: &[u8]) -> u32 {
@@ -79,6 +83,18 @@ mod tests {
         let ids: Vec<u32> = [&b"a"[..], b"b", b"a", b"", b"b"].iter().map(|v| intern(&interner, v)).collect();
         assert_eq!(ids, [0, 1, 0, 2, 1]);
         assert_eq!(interner.content(1), b"b");
+    }
+
+    #[test]
+    fn contents_that_come_with_one_hash_get_two() {
+        let interner = Interner::default();
+        let ids: Vec<u32> = [b"a", b"b", b"c", b"b", b"a", b"c"].iter().map(|&v| interner.intern(v, 7)).collect();
+        assert_eq!(ids, [0, 1, 2, 1, 0, 2]);
+        assert_eq!(interner.hash(0), 7);
+        let mut hashes: Vec<u64> = ids.iter().map(|&id| interner.hash(id)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 3);
     }
 
     #[test]

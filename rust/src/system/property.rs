@@ -104,14 +104,14 @@ impl Tree {
 /// have the same value, unless it reads something new there: then nothing is known about the state.
 ///
 /// If it reads fields of one or two processes, the values are in a square, by what it reads of each. Otherwise the values of
-/// the components are added up to a 64-bit key, as the components of a state are to its fingerprint, and with the same small
-/// probability of a mistake.
+/// the components are added up to a key of 96 bits, as the components of a state are to its fingerprint, and with the same
+/// small probability of a mistake.
 #[derive(Default)]
 pub struct Projection {
     processes: Vec<Projected>,
     inboxes: Vec<u16>,
     monitors: Vec<u16>,
-    values: HashTable<(u64, Truth)>,
+    values: HashTable<(Key, Truth)>,
     /// Whether the values are in the square.
     squared: bool,
     /// `width` rows of `width`, as places in `CODES`.
@@ -131,7 +131,31 @@ pub trait Components<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Square(usize),
-    Key(u64),
+    Key(Key),
+}
+
+/// A sum of mixed ids, and another one, mixed in another way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    sum: u64,
+    rest: u32,
+}
+
+impl Key {
+    /// What is mixed into numbers for the rest of a key.
+    const OTHER: u64 = 0x5851_f42d_4c95_7f2d;
+
+    #[inline]
+    fn mixed(kind: u64, ids: &[u32]) -> Key {
+        let mixed = |kind: u64| ids.iter().fold(kind, |key, &id| hash::mixed(key, id));
+        Key { sum: mixed(kind), rest: (mixed(kind ^ Key::OTHER) >> 32) as u32 }
+    }
+
+    #[inline]
+    fn add(&mut self, other: Key) {
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.rest = self.rest.wrapping_add(other.rest);
+    }
 }
 
 /// Nothing known, and the truth values.
@@ -147,7 +171,7 @@ struct Projected {
     numbers: Vec<u32>,
     ids: FxHashMap<Box<[u32]>, u32>,
     /// By number.
-    keys: Vec<u64>,
+    keys: Vec<Key>,
 }
 
 impl Projection {
@@ -165,17 +189,17 @@ impl Projection {
                 return Place::Square(row * self.width + column);
             }
         }
-        let mut sum = 0u64;
+        let mut sum = Key::default();
         for projected in &mut self.processes {
             let (local, parts) = state.local(projected.process);
             let number = projected.number(local, parts);
-            sum = sum.wrapping_add(projected.keys[number]);
+            sum.add(projected.keys[number]);
         }
         for &process in &self.inboxes {
-            sum = sum.wrapping_add(hash::mixed(0x1_0000 + u64::from(process), state.inbox(process)));
+            sum.add(Key::mixed(0x1_0000 + u64::from(process), &[state.inbox(process)]));
         }
         for &monitor in &self.monitors {
-            sum = sum.wrapping_add(hash::mixed(0x2_0000 + u64::from(monitor), state.monitor(monitor)));
+            sum.add(Key::mixed(0x2_0000 + u64::from(monitor), &[state.monitor(monitor)]));
         }
         Place::Key(sum)
     }
@@ -200,7 +224,7 @@ impl Projection {
     pub fn find(&self, place: Place) -> Option<Truth> {
         match place {
             Place::Square(place) => CODES[self.square[place] as usize],
-            Place::Key(key) => self.values.find(key, |known| known.0 == key).map(|known| known.1),
+            Place::Key(key) => self.values.find(key.sum, |known| known.0 == key).map(|known| known.1),
         }
     }
 
@@ -211,7 +235,7 @@ impl Projection {
                 self.square[place] = code as u8;
             }
             Place::Key(key) => {
-                self.values.insert_unique(key, (key, value), |known| known.0);
+                self.values.insert_unique(key.sum, (key, value), |known| known.0.sum);
             }
         }
     }
@@ -270,7 +294,7 @@ impl Projected {
         let read: Box<[u32]> = self.fields.iter().map(value).collect();
         let next = self.keys.len() as u32;
         let number = *self.ids.entry(read).or_insert_with_key(|read| {
-            self.keys.push(read.iter().fold(u64::from(self.process) + 1, |key, &value| hash::mixed(key, value)));
+            self.keys.push(Key::mixed(u64::from(self.process) + 1, read));
             next
         });
         if self.numbers.len() <= local as usize {

@@ -67,7 +67,7 @@ pub struct PropertyReads {
     parts: Vec<Vec<(AtomicU64, AtomicU64)>>,
     /// Per property, whether some part had no value in some state.
     undecided: Vec<AtomicBool>,
-    /// How many values were entered by a 64-bit key, which two of them may share.
+    /// How many values were entered by a key, which two of them may share.
     keys: AtomicU64,
 }
 

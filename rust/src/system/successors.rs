@@ -5,7 +5,7 @@
 //! new.
 
 use crate::symmetry::orbit::Orbits;
-use crate::system::hash;
+use crate::system::hash::{self, Sum};
 use crate::system::model::{
     Component, EventId, Failure, LocalId, MonitorId, Observed, Quantifier, Result, Status, Truth, monitor_bit,
 };
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// A successor that has not been built: its fingerprint, and how to get there.
 #[derive(Clone, Copy, Debug)]
-pub struct Successor {
-    pub fingerprint: u64,
+pub struct Successor<S = u64> {
+    pub fingerprint: S,
     pub via: TransitionRef,
     /// A step of a process (not of the network or the environment) that leads to another state.
     pub moves: bool,
@@ -69,6 +69,7 @@ struct KnownNode<'t> {
     /// The status and the fields of its local state. Empty: the node was not met yet.
     parts: &'t [u32],
     hash: u64,
+    high: u64,
     local: LocalId,
     inbox: InboxId,
 }
@@ -94,8 +95,8 @@ impl<'t> KnownNodes<'t> {
         if self.known.len() <= id {
             self.known.resize(id + 1, UNMET);
         }
-        let Node { local, inbox, hash, .. } = *self.tables.node(node);
-        self.known[id] = KnownNode { parts: self.tables.model.values().parts(local), hash, local, inbox };
+        let Node { local, inbox, hash, high, .. } = *self.tables.node(node);
+        self.known[id] = KnownNode { parts: self.tables.model.values().parts(local), hash, high, local, inbox };
         self.known[id]
     }
 }
@@ -125,7 +126,14 @@ impl<'t> Components<'t> for Projecting<'_, 't> {
     }
 }
 
-const UNMET: KnownNode = KnownNode { parts: &[], hash: 0, local: 0, inbox: 0 };
+const UNMET: KnownNode = KnownNode { parts: &[], hash: 0, high: 0, local: 0, inbox: 0 };
+
+impl KnownNode<'_> {
+    #[inline]
+    fn sum<S: Sum>(&self) -> S {
+        S::of(self.hash, self.high)
+    }
+}
 
 pub struct View<'t> {
     pub tables: &'t Tables,
@@ -136,7 +144,7 @@ pub struct View<'t> {
     /// (node, bundle) and the node after arrival, in the place of their hash.
     arrivals: Box<[(u64, NodeId)]>,
     observations: FxHashMap<(u16, MonitorId, EventId), Observed>,
-    monitor_hashes: FxHashMap<(u16, MonitorId), u64>,
+    monitor_hashes: FxHashMap<(u16, MonitorId), u128>,
     /// Per property and part, the values that were met.
     projections: Vec<Vec<Projection>>,
     pub(super) times: Times,
@@ -219,20 +227,25 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The fingerprint of a state from scratch; with symmetry, the one of its orbit.
+    /// The narrow fingerprint of a state from scratch; with symmetry, the one of its orbit.
     pub fn fingerprint(&mut self, state: &[u32]) -> u64 {
+        self.fingerprint_of(state)
+    }
+
+    /// The fingerprint of a state from scratch; with symmetry, the one of its orbit, which is narrow.
+    pub fn fingerprint_of<S: Sum>(&mut self, state: &[u32]) -> S {
         if !self.orbits.any() {
             return self.own_fingerprint(state);
         }
-        self.orbit_fingerprint(state)
+        S::of(self.orbit_fingerprint(state), 0)
     }
 
     /// The fingerprint of a state as it is.
-    pub(crate) fn own_fingerprint(&mut self, state: &[u32]) -> u64 {
-        let mut sum = 0u64;
+    pub(crate) fn own_fingerprint<S: Sum>(&mut self, state: &[u32]) -> S {
+        let mut sum = S::ZERO;
         for (position, &value) in state.iter().enumerate() {
-            sum = sum.wrapping_add(if position < self.processes {
-                self.nodes.get(value).hash
+            sum = sum.plus(if position < self.processes {
+                self.nodes.get(value).sum()
             } else if position < self.processes + self.monitors {
                 self.monitor_hash(position - self.processes, value)
             } else {
@@ -244,15 +257,17 @@ impl<'t> View<'t> {
 
     /// Hand every successor of a state by a transition of some `processes` (as bits) to `each`.
     #[inline]
-    pub fn successors(
+    pub fn successors<S: Sum>(
         &mut self,
         state: &[u32],
-        fingerprint: u64,
+        fingerprint: S,
         processes: u64,
-        mut each: impl FnMut(Successor),
+        mut each: impl FnMut(Successor<S>),
     ) -> Result<()> {
         if self.orbits.any() {
-            return self.orbit_successors(state, processes, each);
+            return self.orbit_successors(state, processes, |Successor { fingerprint, via, moves, fails }| {
+                each(Successor { fingerprint: S::of(fingerprint, 0), via, moves, fails });
+            });
         }
         for process in 0..self.movers {
             if processes & bit(process) == 0 {
@@ -263,11 +278,11 @@ impl<'t> View<'t> {
             for (index, transition) in transitions.iter().enumerate() {
                 let via = TransitionRef { process: process as u16, index: index as u32 };
                 if transition.plain {
-                    let fingerprint = hash::fingerprint(fingerprint.wrapping_add(transition.delta));
-                    each(Successor { fingerprint, via, moves: transition.leads_on(), fails: false });
+                    let fingerprint = hash::fingerprint(fingerprint.plus(transition.delta()));
+                    each(Successor { fingerprint, via, moves: transition.leads_on, fails: false });
                 } else if transition.simple {
                     let sum = self.sum_after(state, fingerprint, transition);
-                    let moves = transition.moves && sum.wrapping_sub(transition.history) != fingerprint;
+                    let moves = transition.moves && sum != fingerprint;
                     each(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails: false });
                 } else if let Some(successor) = self.involved(state, fingerprint, via)? {
                     each(successor);
@@ -279,12 +294,12 @@ impl<'t> View<'t> {
 
     /// Hand the fingerprint of every successor and the way to it to `each`, and tell what they are like as a whole.
     #[inline]
-    pub fn for_each_successor(
+    pub fn for_each_successor<S: Sum>(
         &mut self,
         state: &[u32],
-        fingerprint: u64,
+        fingerprint: S,
         processes: u64,
-        mut each: impl FnMut(u64, TransitionRef),
+        mut each: impl FnMut(S, TransitionRef),
     ) -> Result<SuccessorSummary> {
         let mut summary = SuccessorSummary::default();
         let mut failed: Vec<TransitionRef> = Vec::new();
@@ -324,13 +339,13 @@ impl<'t> View<'t> {
 
     /// The sum of the components after a transition, as far as its own node and those it sends to change it.
     #[inline]
-    fn sum_after(&mut self, state: &[u32], fingerprint: u64, transition: &Transition) -> u64 {
-        let mut sum = fingerprint.wrapping_add(transition.delta);
+    fn sum_after<S: Sum>(&mut self, state: &[u32], fingerprint: S, transition: &Transition) -> S {
+        let mut sum = fingerprint.plus(transition.delta());
         if !transition.additive {
             for &(to, bundle) in self.tables.deliveries(transition) {
                 let before = state[to as usize];
                 let after = self.arrive(before, bundle);
-                sum = sum.wrapping_sub(self.nodes.get(before).hash).wrapping_add(self.nodes.get(after).hash);
+                sum = sum.minus(self.nodes.get(before).sum()).plus(self.nodes.get(after).sum());
             }
         }
         sum
@@ -344,12 +359,12 @@ impl<'t> View<'t> {
 
     /// A successor whose fingerprint depends on more than its own node: budgets, monitors, births, those it sends to. None if it
     /// is not possible here.
-    pub(crate) fn involved(
+    pub(crate) fn involved<S: Sum>(
         &mut self,
         state: &[u32],
-        fingerprint: u64,
+        fingerprint: S,
         via: TransitionRef,
-    ) -> Result<Option<Successor>> {
+    ) -> Result<Option<Successor<S>>> {
         let transition = self.transition(state, via)?;
         let details = self.tables.details(&transition);
         if self.blocks && !self.has_room(state, &transition) {
@@ -359,8 +374,7 @@ impl<'t> View<'t> {
         if details.kind == Kind::Tick {
             let Some(tick) = self.tick(state, via.process as usize)? else { return Ok(None) };
             for (process, node) in tick.after {
-                let (before, after) = (self.nodes.get(state[process]).hash, self.nodes.get(node).hash);
-                sum = sum.wrapping_sub(before).wrapping_add(after);
+                sum = sum.minus(self.nodes.get(state[process]).sum()).plus(self.nodes.get(node).sum());
             }
             let fingerprint = hash::fingerprint(sum);
             return Ok(Some(Successor { fingerprint, via, moves: tick.moves, fails: false }));
@@ -371,7 +385,7 @@ impl<'t> View<'t> {
             if left == 0 {
                 return Ok(None);
             }
-            sum = sum.wrapping_sub(hash::budget(budget, left)).wrapping_add(hash::budget(budget, left - 1));
+            sum = sum.minus(hash::budget(budget, left)).plus(hash::budget(budget, left - 1));
         }
         for &(slot, wanted) in details.expected() {
             let unborn = self.nodes.get(state[slot as usize]).parts[0] == Status::Unborn as u32;
@@ -387,11 +401,12 @@ impl<'t> View<'t> {
                 break;
             };
             if after != before {
-                sum = sum.wrapping_sub(self.monitor_hash(monitor, before));
-                sum = sum.wrapping_add(self.monitor_hash(monitor, after));
+                sum = sum.minus(self.monitor_hash(monitor, before));
+                sum = sum.plus(self.monitor_hash(monitor, after));
             }
         }
-        let moves = transition.moves && (fails || sum.wrapping_sub(transition.history) != fingerprint);
+        let history = self.tables.history(state[via.process as usize], transition.target);
+        let moves = transition.moves && (fails || sum.minus(S::of(history.low(), history.high())) != fingerprint);
         Ok(Some(Successor { fingerprint: hash::fingerprint(sum), via, moves, fails }))
     }
 
@@ -452,7 +467,7 @@ impl<'t> View<'t> {
         let local = !self.orbits.any()
             && self.movers == self.processes
             && transitions.iter().all(|transition| transition.plain);
-        let leads = |transition: &Transition| transition.leads_on() || transition.delta != 0;
+        let leads = |transition: &Transition| transition.leads_on || transition.delta::<u128>() != 0;
         Ok(local.then(|| transitions.iter().map(leads).collect()))
     }
 
@@ -485,10 +500,11 @@ impl<'t> View<'t> {
         Ok(Ok(state))
     }
 
-    fn monitor_hash(&mut self, monitor: usize, state: MonitorId) -> u64 {
+    fn monitor_hash<S: Sum>(&mut self, monitor: usize, state: MonitorId) -> S {
         let tables = self.tables;
         let hash = || hash::monitor(monitor, tables.model.monitor_hash(state));
-        *self.monitor_hashes.entry((monitor as u16, state)).or_insert_with(hash)
+        let hash: &u128 = self.monitor_hashes.entry((monitor as u16, state)).or_insert_with(hash);
+        S::of(hash.low(), hash.high())
     }
 
     /// A property on a state.

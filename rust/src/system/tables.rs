@@ -10,6 +10,7 @@
 use crate::por::effects::{KnownEffects, Profile};
 use crate::symmetry::audit::Question;
 use crate::system::expander::Expander;
+use crate::system::hash::Sum;
 use crate::system::initial::InitialState;
 use crate::system::intern::Interner;
 use crate::system::model::{
@@ -49,9 +50,16 @@ pub struct Node {
     pub lead: u8,
     /// Of a situated node, the node without cells; its own local state has the cells after its fields. Else `UNSITUATED`.
     pub(super) base: NodeId,
+    /// The lower half of its hash, and the upper one.
     pub hash: u64,
-    /// The part of the hash that comes from it.
-    pub last_hash: u64,
+    pub high: u64,
+}
+
+impl Node {
+    #[inline]
+    pub fn sum<S: Sum>(&self) -> S {
+        S::of(self.hash, self.high)
+    }
 }
 
 /// What a step does to another process: messages for it, or its birth in a spare slot (and messages for it).
@@ -76,15 +84,15 @@ pub enum Kind {
 /// A transition of a node, as the inner loop of a search reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
-    /// What it adds to the fingerprint.
-    pub delta: u64,
+    /// What it adds to the fingerprint: the lower half, and the upper one.
+    pub(super) low: u64,
+    pub(super) high: u64,
     /// Fields of the process that change, as bits.
     pub altered: u64,
-    /// The part of `delta` that only says what the step consumed (`Shape::history`): it is no change of the system.
-    pub history: u64,
     pub target: NodeId,
     /// Effects on others: where they begin in `Tables::deliveries`, and how many they are.
-    pub(super) deliveries: (u32, u16),
+    pub(super) deliveries: u32,
+    pub(super) delivered: u16,
     /// Where its details are in `Tables::details`.
     pub(super) details: u32,
     /// Which budget it costs one of, or NO_BUDGET.
@@ -97,13 +105,15 @@ pub struct Transition {
     pub simple: bool,
     /// Nothing but the delta matters for the fingerprint.
     pub plain: bool,
+    /// A step of a process that leads to another state, as far as the process and its messages tell.
+    pub leads_on: bool,
 }
 
 impl Transition {
-    /// A step of a process that leads to another state, as far as the process and its messages tell.
+    /// What it adds to the fingerprint.
     #[inline]
-    pub fn leads_on(&self) -> bool {
-        self.moves && self.delta != self.history
+    pub fn delta<S: Sum>(&self) -> S {
+        S::of(self.low, self.high)
     }
 }
 
@@ -307,7 +317,7 @@ impl Tables {
     /// What a transition does to other processes.
     #[inline]
     pub fn deliveries(&self, transition: &Transition) -> &[(u16, BundleId)] {
-        self.deliveries.get(transition.deliveries.0, transition.deliveries.1 as usize)
+        self.deliveries.get(transition.deliveries, transition.delivered as usize)
     }
 
     /// All transitions of a node.
@@ -383,9 +393,9 @@ impl Tables {
         Ok(())
     }
 
-    pub(super) fn push_deliveries(&self, deliveries: &[(u16, BundleId)]) -> (u32, u16) {
-        let begin = if deliveries.is_empty() { 0 } else { self.deliveries.push(deliveries) };
-        (begin, deliveries.len() as u16)
+    /// Returns where they begin.
+    pub(super) fn push_deliveries(&self, deliveries: &[(u16, BundleId)]) -> u32 {
+        if deliveries.is_empty() { 0 } else { self.deliveries.push(deliveries) }
     }
 
     /// The node of another process after a bundle arrived, or `BLOCKED`.
@@ -512,17 +522,32 @@ impl Tables {
         let pending = if model.shape().network.is_ordered() {
             hash::queues(process, &messages.collect::<Vec<_>>())
         } else {
-            messages.fold(0u64, |sum, message| sum.wrapping_add(hash::pending(process, message)))
+            messages.fold(0u128, |sum, message| sum.plus(hash::pending(process, message)))
         };
-        let mut hash = hash::local(process, model.local_hash(local)).wrapping_add(pending);
-        hash = hash.wrapping_add(hash::lead(process, lead));
-        let mut last_hash = 0;
-        if last != NO_HISTORY {
-            let mut consumed: Vec<u64> = self.inbox(last).iter().map(|&m| model.message_hash(m)).collect();
-            last_hash = hash::last(process, &mut consumed);
-            hash = hash.wrapping_add(last_hash);
+        let hash = hash::local::<u128>(process, model.local_hash(local)).plus(pending);
+        let hash = hash.plus(hash::lead(process, lead)).plus(self.last_hash(process, last));
+        let (hash, high) = (hash.low(), hash.high());
+        Node { process: process as u16, status, local, inbox, last, lead, base: UNSITUATED, hash, high }
+    }
+
+    /// The part of the hash of a node that comes from the history of its process.
+    fn last_hash(&self, process: usize, last: InboxId) -> u128 {
+        if last == NO_HISTORY {
+            return 0;
         }
-        Node { process: process as u16, status, local, inbox, last, lead, base: UNSITUATED, hash, last_hash }
+        let mut consumed: Vec<u64> = self.inbox(last).iter().map(|&m| self.model.message_hash(m)).collect();
+        hash::last(process, &mut consumed)
+    }
+
+    /// The part of the delta of a transition that only says what the step consumed (`Shape::history`): it is no change of the
+    /// system.
+    pub(super) fn history(&self, before: NodeId, target: NodeId) -> u128 {
+        let (before, after) = (self.node(before), self.node(target));
+        if before.last == after.last {
+            return 0;
+        }
+        let hash = |node: &Node| self.last_hash(node.process as usize, node.last);
+        hash(after).minus(hash(before))
     }
 
     /// The history of a process whose last step consumed these.

@@ -138,7 +138,7 @@ impl<'t> View<'t> {
         }
         for (index, transition) in transitions.iter().enumerate() {
             let via = TransitionRef { process: process as u16, index: index as u32 };
-            if is_urgent(transition) && (transition.simple || self.involved(state, 0, via)?.is_some()) {
+            if is_urgent(transition) && (transition.simple || self.involved(state, 0u64, via)?.is_some()) {
                 return Ok(true);
             }
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Unpack
 
 import msgspec
@@ -17,7 +17,7 @@ from plait.check.growth import Growth
 from plait.check.live import search as liveness
 from plait.check.live.buchi import Automaton
 from plait.check.live.refinement import Refining
-from plait.check.options import Changes, Options, options_from
+from plait.check.options import Changes, Fingerprint, Options, options_from
 from plait.check.progress import Progress
 from plait.check.reduce.asymmetry import AsymmetryError
 from plait.check.reduce.plan import Plan, plan
@@ -98,6 +98,7 @@ def check(
                 seconds=clock.elapsed,
                 properties=[PropertyResult(p.name, p.kind, "inconclusive", "not checked (timeout)") for p in checked],
             )
+        options = dataclasses.replace(options, fingerprint=_bits(options, reductions, temporal, refinements))
         if reductions.dpor:  # it chooses transitions by what it has seen before
             options = dataclasses.replace(options, workers=1)
         try:
@@ -112,6 +113,28 @@ def check(
     if not options.coverage:
         return verdict
     return with_coverage(runner, verdict, asked if runs and runs.report.bound is None else [], report.exits)
+
+
+def _bits(
+    options: Options, reductions: Plan, temporal: Sequence[Property], refinements: Sequence[Property]
+) -> Fingerprint:
+    """How many bits fingerprints have in this search."""
+    unable = None
+    if options.search != "bfs":
+        unable = f"the {options.search} search has fingerprints of 64 bits: only bfs has wider ones"
+    elif reductions.symmetry or reductions.rotations:
+        unable = "with symmetry, the fingerprint is the least one of the images of a state, and has 64 bits"
+    elif temporal or refinements:
+        first = (*temporal, *refinements)[0]
+        unable = f"{first.name} needs the graph of all states, which has fingerprints of 64 bits"
+    if options.fingerprint == "auto":
+        return 64 if unable else 96 if reductions.por else "auto"
+    if unable and options.fingerprint != 64:
+        raise UsageError(
+            (Argument("fingerprint", options.fingerprint), f": {unable}"),
+            hint=("leave ", Argument("fingerprint"), " out, or use 64"),
+        )
+    return options.fingerprint
 
 
 def _searched(

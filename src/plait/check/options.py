@@ -22,6 +22,7 @@ Split = Literal["none", "reply", "quorum", "combined"]
 Seeds = Literal["fewest", "instance"]
 History = Literal["none", "last"]
 Native = Literal["auto", "off", "only"]
+Fingerprint = Literal["auto", 64, 96, 128]
 
 STATELESS_DEPTH = 10_000
 """A search without a visited set follows a cycle forever. So it ends at this depth if there is no `max_depth`."""
@@ -84,6 +85,9 @@ stores no states."""
     native: Native = "auto"
     """Run the model as native code where possible (auto), never (off), or refuse a model with a function that needs Python \
 (only; Python still answers single questions, such as a step that raises an exception, and a warning counts them)."""
+    fingerprint: Fingerprint = "auto"
+    """Bits of the fingerprint by which a state is remembered. auto: 64, and in large searches with bfs 96, so that the \
+probability of a missed state stays below one in a million."""
     coverage: bool = False
     """Report which handlers, branches, messages and fields were exercised, and which properties hold vacuously."""
 
@@ -157,6 +161,7 @@ class Changes(TypedDict, total=False):
     explore: bool
     raw: bool
     native: Native
+    fingerprint: Fingerprint
     coverage: bool
 
 
@@ -190,7 +195,8 @@ def _accepted() -> dict[str, Any]:
 def _accepts(hint: Any) -> Any:
     if get_origin(hint) is Literal:
         choices = get_args(hint)
-        return lambda value: None if value in choices else f"choose one of: {', '.join(choices)}"
+        expected = f"choose one of: {', '.join(map(str, choices))}"
+        return lambda value: None if any(value == one and type(value) is type(one) for one in choices) else expected
     if get_origin(hint) is Annotated:
         kinds, number = get_args(hint)[:2]
         return functools.partial(_number, optional=type(None) in get_args(kinds), number=number)

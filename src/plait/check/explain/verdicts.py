@@ -70,6 +70,8 @@ def judge(
             0 if search == "stateless" else counters.states + counters.cut_states,
             runner.engine.images,
             counters.property_keys,
+            counters.fingerprint_bits,
+            counters.transitions,
         ),
         memory_bytes=max(r.counters.memory_bytes for r in reports),
         table_bytes=counters.table_bytes,
@@ -170,13 +172,16 @@ def undecided_by(bound: str | None, result: PropertyResult) -> PropertyResult:
     return PropertyResult(result.name, result.kind, "inconclusive", VACUOUS[bound])
 
 
-def _collision(states: int, images: int, keys: int) -> float:
+def _collision(states: int, images: int, keys: int, bits: int, transitions: int) -> float:
     """The probability that two states share a fingerprint, or two values of properties a key.
 
-    The fingerprint of an orbit is the least one of some images.
+    The fingerprint of an orbit is the least one of some images. Keys have 96 bits. A wide fingerprint is first compared with
+    one that a worker met a moment ago, by 64 bits.
     """
-    pairs = images * states * (states - 1) / 2 + keys * (keys - 1) / 2
-    return -math.expm1(-pairs / 2**64)
+    expected = images * states * (states - 1) / 2 / 2**bits + keys * (keys - 1) / 2 / 2**96
+    if bits > 64:
+        expected += transitions / 2**64
+    return -math.expm1(-expected)
 
 
 def _length(result: PropertyResult) -> int:
