@@ -483,8 +483,7 @@ impl Engine {
     }
 }
 
-/// For tests: rules that later searches of this process leave out, whether they collect terminal states, how many bits
-/// narrow hashes keep, and up to how many states fingerprints stay narrow.
+/// For tests: the switches of later searches of this process (`TestHooks`).
 #[pyfunction]
 #[pyo3(signature = (*, leave_out = vec![], collect_terminals = false, hash_bits = None, narrow = None))]
 pub fn _test_hooks(leave_out: Vec<String>, collect_terminals: bool, hash_bits: Option<u32>, narrow: Option<usize>) {
