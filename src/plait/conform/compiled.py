@@ -18,7 +18,7 @@ from plait.conform.log import Event, Log, Received, Sent, bad, by_process
 from plait.conform.order import Order, ordered
 from plait.kernel.errors import UsageError
 from plait.kernel.values import text, to_data
-from plait.model.message import Message
+from plait.model.message import Message, subclasses
 from plait.model.process import Process
 from plait.model.system import System, plays
 
@@ -317,21 +317,15 @@ def messages_of(system: System) -> dict[str, type[Message]]:
     waiting: list[type[Message]] = [m for cls in system.classes for h in cls.__plait_handlers__ for m in h.messages]
     modules |= {message.__module__ for message in waiting}
     taken = set(waiting)
-    for cls in _subclasses(Message):
+    for cls in subclasses(Message):
         if cls in taken or any(issubclass(cls, one) for one in taken):
             found[cls.__name__] = cls
-    for cls in _subclasses(Message):
+    for cls in subclasses(Message):
         if cls.__module__ in modules:
             found.setdefault(cls.__name__, cls)
     for cls in waiting:
         found[cls.__name__] = cls
     return found
-
-
-def _subclasses(cls: type[Message]) -> Iterator[type[Message]]:
-    for one in cls.__subclasses__():
-        yield one
-        yield from _subclasses(one)
 
 
 Complete = tuple[list[bool], bool, bool, bool]

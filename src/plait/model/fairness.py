@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 
 from plait.kernel.errors import ModelError
 from plait.model.clock import tick
-from plait.model.message import Message
+from plait.model.message import Message, subclasses
 from plait.model.process import Handler, Process, Recovery
 
 Demand = Literal["weak", "strong", "loss"]
@@ -70,10 +70,10 @@ class Fairness:
     @property
     def messages(self) -> list[type[Message]]:
         """The classes of the messages that it is about: a message class with all its subclasses."""
-        found = [cast(type[Message], self.of)] if self.by_message else []
-        for cls in found:  # the list grows during the loop
-            found += [sub for sub in cls.__subclasses__() if sub not in found]
-        return found
+        if not self.by_message:
+            return []
+        cls = cast(type[Message], self.of)
+        return [cls, *subclasses(cls)]
 
     def concerns(self, cls: type[Process], handler: Handler) -> bool:
         """Whether it is about steps of this handler of a class. The class is one that it is about.

@@ -44,3 +44,24 @@ class Message:
                 f"{type(self).__name__} has no sender yet",
                 hint="a message gets its sender when it is sent; the id of the process itself is self.id",
             ) from None
+
+
+def subclasses(cls: type[Message]) -> list[type[Message]]:
+    """The subclasses of a message class at all levels, those nearest to it first.
+
+    Classes that Plait derives to watch what code reads do not count: they have `__plait_derived__`.
+
+    >>> class Question(Message): ...
+    >>> class Ping(Question): ...
+    >>> [kind.__name__ for kind in subclasses(Question)]
+    ['Ping']
+    """
+    found: list[type[Message]] = []
+    waiting = [cls]
+    for one in waiting:  # the list grows during the loop
+        below = [
+            kind for kind in one.__subclasses__() if "__plait_derived__" not in kind.__dict__ and kind not in found
+        ]
+        found += below
+        waiting += below
+    return found

@@ -15,7 +15,7 @@ import msgspec
 from plait.check.explain.execute import execution
 from plait.kernel.step import Step, steps_of
 from plait.kernel.trace import Mark, Trace
-from plait.model.message import Message
+from plait.model.message import subclasses
 from plait.model.system import System
 from plait.model.tag import tag_of
 from plait.rounds.calendar import Calendar
@@ -87,10 +87,8 @@ def _tags(system: System) -> dict[str, tuple[str | int, int]]:
     """For each type of message its phase (a field or a constant) and the number of its round."""
     found: dict[str, tuple[str | int, int]] = {}
     # Only the types that a handler consumes: other types may have the same name.
-    pending: list[type[Message]] = [h.message for _, h in system.handlers() if h.message is not None]
-    while pending:
-        cls = pending.pop()
-        pending += cls.__subclasses__()
+    consumed = [h.message for _, h in system.handlers() if h.message is not None]
+    for cls in (kind for message in consumed for kind in (message, *subclasses(message))):
         tag = tag_of(cls)
         if tag is not None and tag.round in system.rounds:
             found[cls.__name__] = (tag.phase, system.rounds.index(tag.round))

@@ -56,7 +56,9 @@ def _watched_kind(cls: type[Message]) -> type[Message]:
             note(cls, name)
         return super(noting, self).__getattribute__(name)
 
-    noting: type[Message] = type(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
+    noting: type[Message] = type(
+        cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__, "__plait_derived__": True}
+    )
     return noting
 
 

@@ -10,7 +10,7 @@ from plait.check.tabulate.native_shape import NativeHandler, NativeSystem
 from plait.check.tabulate.tabulation import Tabulation
 from plait.ir.lower import lower
 from plait.ir.nodes import encoded
-from plait.model.message import Message
+from plait.model.message import Message, subclasses
 from plait.model.process import Handler, Process
 from plait.model.quorum import Quorum
 from plait.model.system import System
@@ -71,7 +71,6 @@ def _handler(system: System, handler: Handler) -> NativeHandler:
 def _quorum_messages(classes: Sequence[type[Process]]) -> Iterator[type[Message]]:
     """The classes of messages whose fields must agree in a quorum."""
     waiting = [message for cls in classes for h in cls.__plait_handlers__ if h.same for message in h.messages]
-    while waiting:
-        message = waiting.pop()
+    for message in waiting:
         yield message
-        waiting += message.__subclasses__()
+        yield from subclasses(message)

@@ -11,9 +11,8 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Iterator
 
-from plait.model.message import Message
+from plait.model.message import subclasses
 from plait.model.process import Handler
 from plait.model.system import System
 from plait.model.tag import tag_of
@@ -30,18 +29,11 @@ def one_phase(handler: Handler) -> bool:
     """Whether the declaration of a handler ensures that all messages of a step have the same phase."""
     assert handler.message is not None
     tag = tag_of(handler.message)
-    if tag is None or any(tag_of(cls) != tag for cls in _below(handler.message)):
+    if tag is None or any(tag_of(cls) != tag for cls in subclasses(handler.message)):
         return False
     if handler.quorum is None or handler.quorum == 1 or isinstance(tag.phase, int):
         return True
     return tag.phase in handler.same or _fixes(handler, tag.phase)
-
-
-def _below(cls: type[Message]) -> Iterator[type[Message]]:
-    """The subclasses of a message type: a handler consumes these, too."""
-    for kind in cls.__subclasses__():
-        yield kind
-        yield from _below(kind)
 
 
 def _fixes(handler: Handler, field: str) -> bool:

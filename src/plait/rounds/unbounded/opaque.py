@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from plait.model.message import Message
+from plait.model.message import Message, subclasses
 from plait.model.process import Process
 from plait.model.system import System
 
@@ -94,7 +94,8 @@ def _functions(system: System) -> Iterator[Any]:
             for base in found.__mro__:
                 if base not in (Process, Message, object) and not base.__module__.startswith("plait.model."):
                     pending += [v for k, v in vars(base).items() if not k.startswith("__plait")]
-                    pending += _messages_below(base)
+                    if issubclass(base, Message):
+                        pending += subclasses(base)
         elif isinstance(found, property):
             pending += [found.fget]
         elif isinstance(found, classmethod | staticmethod | MethodType):
@@ -117,11 +118,6 @@ def _named_by(function: FunctionType) -> list[Any]:
                 if isinstance(value, ModuleType):
                     found += [getattr(value, other, None) for other in code.co_names]
     return found
-
-
-def _messages_below(cls: type) -> list[type]:
-    below: list[type] = cls.__subclasses__()
-    return [sub for sub in below if issubclass(sub, Message)]
 
 
 def _filled(cell: Any) -> bool:
