@@ -77,7 +77,7 @@ CPP = {
     "list": "both access",
     "insert": "both access",
     "erase": "both access",
-    "step": "both access _ZL4tree",
+    "step": "both access",
     "hash": "reads an address as bytes",
 }
 MODELLED = ["barrier", "c11 in order", "fresh", "grown", "stack", "callback", "environment", "addresses at work"]
